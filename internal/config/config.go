@@ -1,0 +1,172 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Protocol says how the model gives its commands.
+type Protocol string
+
+// The protocols. ProtocolAuto lets the profile of the model decide; tags are
+// the tf-* tags in the text of the answer; native are the same commands as
+// native tool calls.
+const (
+	ProtocolAuto   Protocol = "auto"
+	ProtocolTags   Protocol = "tags"
+	ProtocolNative Protocol = "native"
+)
+
+// History says what stays of executed tags in the conversation.
+type History string
+
+// The histories. HistoryStrip removes executed tags, HistoryStub leaves one
+// line for each, HistoryKeep leaves them as they were.
+const (
+	HistoryStrip History = "strip"
+	HistoryStub  History = "stub"
+	HistoryKeep  History = "keep"
+)
+
+// Review says when a person looks at changes.
+type Review string
+
+// The reviews. ReviewAfter applies changes at once; ReviewBefore stages them.
+const (
+	ReviewAfter  Review = "after"
+	ReviewBefore Review = "before"
+)
+
+// Apply says how changes reach files.
+type Apply string
+
+// The ways. ApplyAuto edits open documents through the editor and writes all
+// else to disk; ApplyEditor sends everything through the editor.
+const (
+	ApplyAuto   Apply = "auto"
+	ApplyEditor Apply = "editor"
+)
+
+// Class is a kind of action that asks first, and that a headless run does only
+// when it is named in Config.Allow.
+type Class string
+
+// The classes.
+const (
+	AllowBash      Class = "bash"
+	AllowDelete    Class = "delete"
+	AllowSecrets   Class = "secrets"
+	AllowProtected Class = "protected"
+)
+
+// Config holds every setting. Its zero value is not useful: see Defaults and
+// Load. Tags: key (in the file and in editor settings), env (variables, the
+// first that is set counts), default, enum, unit, min, scope and doc.
+//
+// Scope "machine" marks the keys that an editor must not take from settings
+// stored in a workspace.
+type Config struct {
+	Model    string   `group:"Model and endpoint" key:"model" env:"THINKFLOW_MODEL" doc:"Name of the model, as the endpoint spells it. There is no default: names age faster than programs."`
+	BaseURL  string   `key:"base_url" env:"THINKFLOW_BASE_URL,OPENAI_BASE_URL" default:"https://api.openai.com/v1" scope:"machine" doc:"Base URL of an OpenAI-compatible API, up to and including the version (…/v1)."`
+	KeyEnv   string   `key:"key_env" env:"THINKFLOW_KEY_ENV" default:"OPENAI_API_KEY" scope:"machine" doc:"Name of the environment variable that holds the API key."`
+	KeyFile  string   `key:"key_file" env:"THINKFLOW_KEY_FILE" scope:"machine" doc:"File that holds the API key, used when the variable is empty. Only its owner may be able to read it (mode 0600). A path that starts with ~/ is taken from the home folder."`
+	Protocol Protocol `key:"protocol" env:"THINKFLOW_PROTOCOL" default:"tags" enum:"auto,tags,native" doc:"How the model gives its commands: as tf-* tags in its answer, or as native tool calls."`
+
+	MaxOutputTokens int               `key:"max_output_tokens" env:"THINKFLOW_MAX_OUTPUT_TOKENS" default:"0" min:"0" unit:"tokens" doc:"Bound on one answer; 0 leaves it to the server."`
+	ContextTokens   int               `key:"context_tokens" env:"THINKFLOW_CONTEXT_TOKENS" default:"0" min:"0" unit:"tokens" doc:"Size of the model's context; 0 means unknown."`
+	Temperature     *float32          `key:"temperature" env:"THINKFLOW_TEMPERATURE" min:"0" max:"2" doc:"Sampling temperature; not sent unless set."`
+	ReasoningEffort string            `key:"reasoning_effort" env:"THINKFLOW_REASONING_EFFORT" doc:"Reasoning effort, in the words of the provider (low, medium, high …); not sent unless set."`
+	SendReasoning   bool              `key:"send_reasoning" env:"THINKFLOW_SEND_REASONING" default:"false" doc:"Send the model's reasoning back with the history, for providers that ask for it."`
+	ExtraBody       map[string]any    `key:"extra_body" env:"THINKFLOW_EXTRA_BODY" scope:"machine" doc:"Further fields for the request body. In the environment: a JSON object."`
+	Headers         map[string]string `key:"headers" env:"THINKFLOW_HEADERS" scope:"machine" doc:"Further request headers. ${NAME} in a value is replaced by that environment variable, so that no secret stands in the file. In the environment: a JSON object."`
+
+	StartInThink bool `key:"start_in_think" env:"THINKFLOW_START_IN_THINK" default:"false" doc:"The answer begins inside a think block: for servers that swallow its opening tag."`
+
+	ReasoningCommands bool    `group:"Commands and changes" key:"reasoning_commands" env:"THINKFLOW_REASONING_COMMANDS" default:"true" doc:"Run predictable commands (all but read, bash and delete) that the model gives while it reasons."`
+	StrictTags        bool    `key:"strict_tags" env:"THINKFLOW_STRICT_TAGS" default:"false" doc:"Every tag must carry the key of the session, so that text which the model only quotes can never run."`
+	LegacyTags        bool    `key:"legacy_tags" env:"THINKFLOW_LEGACY_TAGS" default:"false" doc:"Also accept tags without the tf- prefix."`
+	History           History `key:"history" env:"THINKFLOW_HISTORY" default:"strip" enum:"strip,stub,keep" doc:"What stays of executed tags in the conversation."`
+	Review            Review  `key:"review" env:"THINKFLOW_REVIEW" default:"after" enum:"after,before" doc:"after applies changes at once and lets you undo them; before stages them until you accept."`
+	Apply             Apply   `key:"apply" env:"THINKFLOW_APPLY" default:"auto" enum:"auto,editor" doc:"auto edits open documents through the editor and writes everything else to disk; editor sends everything through the editor."`
+	Allow             []Class `key:"allow" env:"THINKFLOW_ALLOW" enum:"bash,delete,secrets,protected" scope:"machine" doc:"Kinds of action that a run without a person to ask may do."`
+
+	MaxTurns  int           `group:"Bounds of a run" key:"max_turns" env:"THINKFLOW_MAX_TURNS" default:"50" min:"1" unit:"turns" doc:"API calls of one run."`
+	MaxTokens int           `key:"max_tokens" env:"THINKFLOW_MAX_TOKENS" default:"0" min:"0" unit:"tokens" doc:"Input and output of one run together; 0 means no bound."`
+	MaxCost   float64       `key:"max_cost" env:"THINKFLOW_MAX_COST" default:"0" min:"0" doc:"Cost of one run, in the currency of the prices below; 0 means no bound."`
+	MaxWall   time.Duration `key:"max_wall" env:"THINKFLOW_MAX_WALL" default:"0s" min:"0" doc:"Wall time of one run, without the time it waits for a person; 0 means no bound."`
+
+	PriceInput  float64 `key:"price_input" env:"THINKFLOW_PRICE_INPUT" default:"0" min:"0" doc:"Price of a million input tokens."`
+	PriceOutput float64 `key:"price_output" env:"THINKFLOW_PRICE_OUTPUT" default:"0" min:"0" doc:"Price of a million output tokens."`
+	PriceCached float64 `key:"price_cached" env:"THINKFLOW_PRICE_CACHED" default:"0" min:"0" doc:"Price of a million input tokens that came from the provider's cache."`
+
+	ConnectTimeout    time.Duration `group:"Time-outs and retries" key:"connect_timeout" env:"THINKFLOW_CONNECT_TIMEOUT" default:"10s" min:"1ms" doc:"Time to reach the endpoint."`
+	FirstTokenTimeout time.Duration `key:"first_token_timeout" env:"THINKFLOW_FIRST_TOKEN_TIMEOUT" default:"2m" min:"1ms" doc:"Time from the request to the first piece of the answer."`
+	IdleTimeout       time.Duration `key:"idle_timeout" env:"THINKFLOW_IDLE_TIMEOUT" default:"1m" min:"1ms" doc:"Longest silence inside an answer."`
+	Retries           int           `key:"retries" env:"THINKFLOW_RETRIES" default:"4" min:"0" doc:"Further attempts after an overload, a rate limit or a lost connection."`
+	RetryCap          time.Duration `key:"retry_cap" env:"THINKFLOW_RETRY_CAP" default:"2m" min:"1ms" doc:"Longest wait before one attempt; a server that asks for more ends the run."`
+	BashTimeout       time.Duration `key:"bash_timeout" env:"THINKFLOW_BASH_TIMEOUT" default:"2m" min:"1ms" doc:"Time for one shell command."`
+
+	AttachBudget int `group:"Sizes" key:"attach_budget" env:"THINKFLOW_ATTACH_BUDGET" default:"24KiB" min:"0" unit:"bytes" doc:"Files named in the task that are sent along with it, together."`
+	ResultBudget int `key:"result_budget" env:"THINKFLOW_RESULT_BUDGET" default:"64KiB" min:"1024" unit:"bytes" doc:"Results of the reads and tools of one turn, together."`
+	BashOutput   int `key:"bash_output" env:"THINKFLOW_BASH_OUTPUT" default:"32KiB" min:"1024" unit:"bytes" doc:"Output of one shell command that is kept: its beginning and its end."`
+
+	LogLevel string `group:"Logs and state" key:"log_level" env:"THINKFLOW_LOG_LEVEL" default:"warn" enum:"debug,info,warn,error" doc:"Least severity that is logged."`
+	LogFile  string `key:"log_file" env:"THINKFLOW_LOG_FILE" scope:"machine" doc:"File for the log; standard error when empty."`
+	StateDir string `key:"state_dir" env:"THINKFLOW_STATE_DIR" scope:"machine" doc:"Folder for ledgers. Default: $XDG_STATE_HOME/thinkflow, ~/.local/state/thinkflow, or what the operating system has in its place."`
+
+	// APIKey is resolved by Load from KeyEnv and KeyFile; it is not a setting.
+	APIKey Secret `key:"-"`
+}
+
+// Allowed reports whether actions of the class may run without asking.
+func (c *Config) Allowed(class Class) bool {
+	for _, a := range c.Allow {
+		if a == class {
+			return true
+		}
+	}
+	return false
+}
+
+// Level is LogLevel as slog has it.
+func (c *Config) Level() slog.Level {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return slog.LevelWarn
+	}
+	return l
+}
+
+// Secret is a value that nothing prints. Reveal gives it to the one place that
+// sends it.
+type Secret struct{ value string }
+
+// NewSecret wraps a value.
+func NewSecret(v string) Secret { return Secret{v} }
+
+// Reveal is the value itself. It belongs in a request header and nowhere else.
+func (s Secret) Reveal() string { return s.value }
+
+// Set reports whether there is a value.
+func (s Secret) Set() bool { return s.value != "" }
+
+// String says only whether there is a value.
+func (s Secret) String() string {
+	if s.value == "" {
+		return "(not set)"
+	}
+	return "(set)"
+}
+
+// GoString hides the value from %#v.
+func (s Secret) GoString() string { return s.String() }
+
+// Format hides the value from every verb.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.String())) }
+
+// MarshalText hides the value from JSON and TOML.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// LogValue hides the value from slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }

@@ -1,0 +1,413 @@
+--- Applies workspace edits, and says honestly what became of them.
+---
+--- Neovim's own handler answers "applied" for edits that it skipped because the
+--- buffer had moved on, checks the version of the first document only, and makes
+--- an edit that arrives while the user is in insert mode part of the user's own
+--- undo block, where undoing it can lose lines. This one checks everything before
+--- it touches anything, makes each edit one undo block of its own, and keeps
+--- cursors, views and marks on the text where they were.
+local api = vim.api
+local position = require('thinkflow.position')
+
+local M = {}
+
+--- @class thinkflow.Edit Rows and byte columns from 0, the end exclusive.
+--- @field row integer
+--- @field col integer
+--- @field end_row integer
+--- @field end_col integer
+--- @field text string[]
+
+--- A refusal is an error value that is a table; everything else is a mistake of ours.
+local function refuse(format, ...)
+  error({ refusal = format:format(...) }, 0)
+end
+
+local function name_of(bufnr)
+  return vim.fn.fnamemodify(api.nvim_buf_get_name(bufnr), ':~:.')
+end
+
+local function before(row, col, row2, col2)
+  return row < row2 or (row == row2 and col < col2)
+end
+
+--- The lines of newText as this buffer holds them. A carriage return belongs to
+--- the line ending only where 'fileformat' says so; elsewhere it is text.
+local function split_lines(text, fileformat)
+  if fileformat == 'dos' then
+    text = text:gsub('\r\n', '\n')
+  elseif fileformat == 'mac' then
+    text = text:gsub('\r\n?', '\n')
+  end
+  return vim.split(text, '\n', { plain = true })
+end
+
+--- Converts one TextEdit. With 'endofline' the document has one more, empty line
+--- than the buffer, and an edit may reach into it.
+--- @return thinkflow.Edit
+local function convert(bufnr, edit, encoding, lines)
+  local from, to = edit.range.start, edit.range['end']
+  local last = vim.bo[bufnr].endofline and #lines or #lines - 1
+  if from.line > last or to.line > last then
+    refuse(
+      'line %d is past the end of %s, which has %d',
+      math.max(from.line, to.line) + 1,
+      name_of(bufnr),
+      #lines
+    )
+  end
+  local function column(pos)
+    return pos.line < #lines and position.byte(lines[pos.line + 1], pos.character, encoding) or 0
+  end
+  local e = {
+    row = from.line,
+    col = column(from),
+    end_row = to.line,
+    end_col = column(to),
+    text = split_lines(edit.newText, vim.bo[bufnr].fileformat),
+  }
+  if before(e.end_row, e.end_col, e.row, e.col) then
+    refuse('an edit of %s ends before it starts', name_of(bufnr))
+  end
+  return e
+end
+
+local function is_empty(e)
+  return e.row == e.end_row and e.col == e.end_col
+end
+
+--- First edit first. At one place insertions come in the order in which they were
+--- given, and before a replacement that starts there.
+local function by_place(a, b)
+  if a.row ~= b.row then
+    return a.row < b.row
+  end
+  if a.col ~= b.col then
+    return a.col < b.col
+  end
+  if is_empty(a) ~= is_empty(b) then
+    return is_empty(a)
+  end
+  return a.index < b.index
+end
+
+--- The buffer's last line break is implied: makes of what reaches past it one
+--- edit that ends where the buffer's text ends.
+local function cut_back(edits, lines)
+  local e = edits[#edits]
+  if not e or e.end_row < #lines then
+    return
+  end
+  while #edits > 1 do
+    local previous = edits[#edits - 1]
+    if previous.end_row ~= e.row or previous.end_col ~= e.col then
+      break
+    end
+    local text = vim.list_slice(previous.text)
+    text[#text] = text[#text] .. e.text[1]
+    vim.list_extend(text, e.text, 2)
+    e = { row = previous.row, col = previous.col, end_row = e.end_row, end_col = e.end_col, text = text }
+    edits[#edits] = nil
+    edits[#edits] = e
+  end
+  local text = e.text
+  local nothing = #text == 1 and text[1] == ''
+  if #text > 1 and text[#text] == '' then
+    table.remove(text)
+  end
+  e.end_row, e.end_col = #lines - 1, #lines[#lines]
+  if e.row == #lines then
+    e.row, e.col = e.end_row, e.end_col
+    if not nothing then
+      table.insert(text, 1, '')
+    end
+  elseif nothing and e.col == 0 and e.row > 0 then
+    -- Whole lines up to the end go: with them the line break before them.
+    e.row, e.col = e.row - 1, #lines[e.row]
+  end
+end
+
+--- Converts, sorts and checks the edits of one document.
+--- @return thinkflow.Edit[] last edit first
+local function convert_all(bufnr, edits, encoding)
+  local lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  local converted = {}
+  for i, edit in ipairs(edits) do
+    converted[i] = convert(bufnr, edit, encoding, lines)
+    converted[i].index = i
+  end
+  table.sort(converted, by_place)
+  for i = 2, #converted do
+    local upper, lower = converted[i - 1], converted[i]
+    if before(lower.row, lower.col, upper.end_row, upper.end_col) then
+      refuse('edits of %s overlap', name_of(bufnr))
+    end
+  end
+  cut_back(converted, lines)
+  local reversed = {}
+  for i = #converted, 1, -1 do
+    reversed[#reversed + 1] = converted[i]
+  end
+  return reversed
+end
+
+--- Where a position stands after an edit.
+--- @param stays boolean text inserted exactly at the position goes after it
+local function moved(row, col, e, stays)
+  if before(row, col, e.row, e.col) then
+    return row, col
+  end
+  local last = e.row + #e.text - 1
+  if before(row, col, e.end_row, e.end_col) then
+    -- Inside of the replaced text: as many lines below its start as before.
+    return math.min(row, last), col
+  end
+  if row == e.row and col == e.col and stays then
+    return row, col
+  end
+  if row == e.end_row then
+    col = col - e.end_col + #e.text[#e.text] + (#e.text == 1 and e.col or 0)
+  end
+  return row + last - e.end_row, col
+end
+
+--- An insertion at the cursor goes before it when it brings whole lines or the
+--- cursor stands on a character, and after it when it starts a new line or the
+--- user is typing there.
+local function stays_before(e, inserting)
+  if #e.text > 1 and e.text[1] == '' then
+    return true
+  end
+  return inserting and not (#e.text > 1 and e.text[#e.text] == '')
+end
+
+--- @return { restore: fun() } moves everything along when called after the edits
+local function remember_places(bufnr, edits)
+  local inserting = api.nvim_get_mode().mode:match('^[iR]') ~= nil
+  local current = api.nvim_get_current_win()
+  local function follow(row, col, typing)
+    for _, e in ipairs(edits) do
+      row, col = moved(row, col, e, stays_before(e, typing))
+    end
+    return row, col
+  end
+  local views, marks = {}, {}
+  for _, win in ipairs(vim.fn.win_findbuf(bufnr)) do
+    views[win] = api.nvim_win_call(win, vim.fn.winsaveview)
+  end
+  for _, mark in ipairs(vim.fn.getmarklist(bufnr)) do
+    local letter = mark.mark:match("^'(%l)$")
+    if letter then
+      marks[letter] = { mark.pos[2] - 1, math.max(mark.pos[3] - 1, 0) }
+    end
+  end
+  local function restore()
+    local count = api.nvim_buf_line_count(bufnr)
+    for win, view in pairs(views) do
+      if api.nvim_win_is_valid(win) then
+        local row, col = follow(view.lnum - 1, view.col, inserting and win == current)
+        local top = follow(view.topline - 1, 0, false)
+        if row + 1 ~= view.lnum or col ~= view.col then
+          view.lnum, view.col, view.curswant = row + 1, col, nil
+        end
+        view.topline = top + 1
+        api.nvim_win_call(win, function()
+          vim.fn.winrestview(view)
+        end)
+      end
+    end
+    for letter, place in pairs(marks) do
+      local row, col = follow(place[1], place[2], false)
+      row = math.min(row, count - 1)
+      local line = api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
+      api.nvim_buf_set_mark(bufnr, letter, row + 1, math.min(col, #line), {})
+    end
+  end
+  return { restore = restore }
+end
+
+--- Ends the current undo block. Setting 'undolevels' does, to any value; it is
+--- the one way that also works while the user is typing.
+local function break_undo(bufnr)
+  vim.bo[bufnr].undolevels = vim.bo[bufnr].undolevels
+end
+
+--- @param edits thinkflow.Edit[] last edit first
+local function change_buffer(bufnr, edits)
+  local places = remember_places(bufnr, edits)
+  local whole = api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  break_undo(bufnr)
+  local ok, err = pcall(function()
+    for _, e in ipairs(edits) do
+      api.nvim_buf_set_text(bufnr, e.row, e.col, e.end_row, e.end_col, e.text)
+    end
+  end)
+  if not ok then
+    pcall(api.nvim_buf_set_lines, bufnr, 0, -1, false, whole)
+  end
+  break_undo(bufnr)
+  places.restore()
+  if not ok then
+    refuse('%s could not be changed: %s', name_of(bufnr), tostring(err))
+  end
+end
+
+--- Loads the buffer of a document that is not open; never over another editor's
+--- swap file.
+local function load_buffer(bufnr)
+  if api.nvim_buf_is_loaded(bufnr) then
+    return
+  end
+  local swap = api.nvim_create_autocmd('SwapExists', {
+    callback = function()
+      vim.v.swapchoice = 'q'
+    end,
+  })
+  local ok, err = pcall(vim.fn.bufload, bufnr)
+  pcall(api.nvim_del_autocmd, swap)
+  if not ok or not api.nvim_buf_is_loaded(bufnr) then
+    refuse('%s could not be opened: %s', name_of(bufnr), tostring(err))
+  end
+  vim.bo[bufnr].buflisted = true
+end
+
+local function check_writable(bufnr)
+  if not vim.bo[bufnr].modifiable then
+    refuse("%s is not modifiable (see :help 'modifiable')", name_of(bufnr))
+  end
+  if vim.bo[bufnr].readonly then
+    refuse('%s is read-only (:set noreadonly allows changes)', name_of(bufnr))
+  end
+end
+
+local resource = {}
+
+function resource.create(change)
+  local options = change.options or {}
+  local path = vim.uri_to_fname(change.uri)
+  if vim.uv.fs_lstat(path) then
+    if options.ignoreIfExists and not options.overwrite then
+      return
+    end
+    if not options.overwrite then
+      refuse('%s already exists', path)
+    end
+  end
+  local made, err = pcall(vim.fn.mkdir, vim.fs.dirname(path), 'p')
+  local file, open_err = io.open(path, 'w')
+  if not file then
+    refuse('%s could not be created: %s', path, made and open_err or err)
+  end
+  file:close()
+end
+
+function resource.rename(change)
+  local options = change.options or {}
+  local from, to = vim.uri_to_fname(change.oldUri), vim.uri_to_fname(change.newUri)
+  if not vim.uv.fs_lstat(from) then
+    refuse('%s does not exist', from)
+  end
+  if vim.uv.fs_lstat(to) and not options.overwrite then
+    if options.ignoreIfExists then
+      return
+    end
+    refuse('%s already exists', to)
+  end
+  local ok, err = pcall(vim.lsp.util.rename, from, to, options)
+  if not ok or vim.uv.fs_lstat(from) or not vim.uv.fs_lstat(to) then
+    refuse('%s could not be renamed to %s: %s', from, to, tostring(err))
+  end
+end
+
+function resource.delete(change)
+  local options = change.options or {}
+  local path = vim.uri_to_fname(change.uri)
+  local stat = vim.uv.fs_lstat(path)
+  if not stat then
+    if options.ignoreIfNotExists then
+      return
+    end
+    refuse('%s does not exist', path)
+  end
+  local flags = stat.type == 'directory' and (options.recursive and 'rf' or 'd') or ''
+  if vim.fn.delete(path, flags) ~= 0 then
+    refuse('%s could not be deleted', path)
+  end
+  local bufnr = vim.fn.bufnr('^' .. vim.fn.fnameescape(path) .. '$')
+  if bufnr > 0 and not vim.bo[bufnr].modified then
+    pcall(api.nvim_buf_delete, bufnr, {})
+  end
+end
+
+--- The steps of a WorkspaceEdit in order, whichever of its two forms it has.
+local function steps_of(edit)
+  local steps = {}
+  if edit.documentChanges then
+    for i, change in ipairs(edit.documentChanges) do
+      if change.kind and not resource[change.kind] then
+        refuse('unsupported change %q', change.kind)
+      end
+      steps[i] = change
+    end
+    return steps
+  end
+  for uri, edits in pairs(edit.changes or {}) do
+    steps[#steps + 1] = { textDocument = { uri = uri }, edits = edits }
+  end
+  return steps
+end
+
+--- Applies a WorkspaceEdit. Nothing is touched before everything has been checked.
+--- @param edit table WorkspaceEdit
+--- @param encoding string offset encoding of the client
+--- @param version_of fun(uri: string, bufnr: integer): integer? version that the server has last been told
+--- @return table ApplyWorkspaceEditResult
+function M.apply(edit, encoding, version_of)
+  local at
+  local ok, err = pcall(function()
+    local steps = steps_of(edit)
+    for i, step in ipairs(steps) do
+      at = i
+      if not step.kind then
+        local uri, version = step.textDocument.uri, step.textDocument.version
+        local bufnr = vim.uri_to_bufnr(uri)
+        if type(version) == 'number' then
+          local current = version_of(uri, bufnr)
+          if current ~= version then
+            refuse(
+              'stale: %s is at version %s, the edit is for %d',
+              name_of(bufnr),
+              tostring(current or 'none (not open)'),
+              version
+            )
+          end
+        end
+        if api.nvim_buf_is_loaded(bufnr) then
+          check_writable(bufnr)
+          convert_all(bufnr, step.edits, encoding)
+        end
+      end
+    end
+    for i, step in ipairs(steps) do
+      at = i
+      if step.kind then
+        resource[step.kind](step)
+      elseif next(step.edits) then
+        local bufnr = vim.uri_to_bufnr(step.textDocument.uri)
+        load_buffer(bufnr)
+        check_writable(bufnr)
+        change_buffer(bufnr, convert_all(bufnr, step.edits, encoding))
+      end
+    end
+  end)
+  if ok then
+    return { applied = true }
+  end
+  return {
+    applied = false,
+    failureReason = type(err) == 'table' and err.refusal or tostring(err),
+    failedChange = at and at - 1 or nil,
+  }
+end
+
+return M

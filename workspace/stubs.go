@@ -3,58 +3,9 @@ package workspace
 import (
 	"context"
 	"errors"
-	"time"
 )
 
 var errTODO = errors.New("not implemented yet")
-
-// New makes a workspace of the given roots, which must exist.
-func New(roots []Root, opts Options) (*Workspace, error) { return nil, errTODO }
-
-// SetRoots replaces the roots; on an error the old ones stay.
-func (w *Workspace) SetRoots(roots []Root) error { return errTODO }
-
-// Roots returns the roots; names are unique.
-func (w *Workspace) Roots() []Root { return nil }
-
-// Resolve is the one path function.
-func (w *Workspace) Resolve(path string, access Access) (Target, error) { return Target{}, errTODO }
-
-// OpenDocument adds or replaces an open document (Dirty is found out here).
-func (w *Workspace) OpenDocument(d Document) {}
-
-// ChangeDocument applies edits one after the other (offsets of each refer to the
-// text after those before it) and sets the version. It reports whether the
-// document is open and every edit was inside it; otherwise nothing changes.
-func (w *Workspace) ChangeDocument(path string, version int32, edits []Edit) (Document, bool) {
-	return Document{}, false
-}
-
-// ReplaceDocument sets the whole text.
-func (w *Workspace) ReplaceDocument(path string, version int32, text string) (Document, bool) {
-	return Document{}, false
-}
-
-// SaveDocument notes that the editor saved the document: it is clean now.
-func (w *Workspace) SaveDocument(path string) {}
-
-// CloseDocument removes an open document.
-func (w *Workspace) CloseDocument(path string) {}
-
-// Document finds an open document by path, then by resolved path.
-func (w *Workspace) Document(abs string) (Document, bool) { return Document{}, false }
-
-// Documents returns the open documents, sorted by path.
-func (w *Workspace) Documents() []Document { return nil }
-
-// AwaitReload waits until the clean open document at path no longer differs
-// from the disk, at most d. It reports whether that is so.
-func (w *Workspace) AwaitReload(ctx context.Context, path string, d time.Duration) bool {
-	return false
-}
-
-// Snapshot reads the target's text: buffer over disk.
-func (w *Workspace) Snapshot(t Target) (Snapshot, error) { return Snapshot{}, errTODO }
 
 // Plan works out what op would change, and changes nothing.
 func (w *Workspace) Plan(op Op) (*Change, error) { return nil, errTODO }
@@ -104,12 +55,6 @@ func ApplyEdits(text string, edits []Edit) (string, error) { return "", errTODO 
 
 // DiffText returns minimal edits that turn before into after.
 func DiffText(before, after string) []Edit { return nil }
-
-// HashText is the hash used everywhere: sha256 in hex.
-func HashText(s string) string { return "" }
-
-// ProbeFile hashes the entry at abs without following a link: HashDir for folders.
-func ProbeFile(abs string) (hash string, exists bool, err error) { return "", false, errTODO }
 
 // ReadRequest asks for a part of a file. Line (1-based) and Lines select lines,
 // Byte (from 0) and Bytes select bytes; neither = from the start. MaxBytes

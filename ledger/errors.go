@@ -48,3 +48,24 @@ type BrokenError struct {
 func (e *BrokenError) Error() string {
 	return fmt.Sprintf("ledger row %d: %s", e.Row, e.Reason)
 }
+
+// FileError is trouble with the ledger's file or folder.
+type FileError struct {
+	Path string
+	What string // what happened
+	Do   string // what to do about it; may be empty
+	Err  error
+}
+
+func (e *FileError) Error() string {
+	s := fmt.Sprintf("ledger %s: %s", e.Path, e.What)
+	if e.Err != nil {
+		s += fmt.Sprintf(" (%v)", e.Err)
+	}
+	if e.Do != "" {
+		s += "; " + e.Do
+	}
+	return s
+}
+
+func (e *FileError) Unwrap() error { return e.Err }

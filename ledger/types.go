@@ -155,8 +155,11 @@ type Outcome struct {
 
 // Command is the projection of all that is known of one command.
 type Command struct {
-	N int64 `json:"n"` // number in this ledger, in the order of recording, from 1
+	N int64 `json:"n"` // number of its first row in the chain; grows in the order of recording
 	Key
+	// Extra: recorded beside another command that has the key (a repeated or
+	// bad id); reached by N only.
+	Extra      bool            `json:"extra,omitempty"`
 	Tool       string          `json:"tool"`
 	Path       string          `json:"path,omitempty"`
 	Dest       string          `json:"dest,omitempty"`
@@ -192,11 +195,10 @@ type Command struct {
 	ExitCode  *int     `json:"exit_code,omitempty"`
 	Notes     []string `json:"notes,omitempty"`
 
-	Injected   *time.Time `json:"injected,omitempty"` // when the outcome was told to the model
-	IntentAt   time.Time  `json:"intent_at"`
-	OutcomeAt  *time.Time `json:"outcome_at,omitempty"`
-	FirstEvent int64      `json:"first_event"` // row numbers in the chain
-	LastEvent  int64      `json:"last_event"`
+	Injected  *time.Time `json:"injected,omitempty"` // when the outcome was told to the model
+	IntentAt  time.Time  `json:"intent_at"`
+	OutcomeAt *time.Time `json:"outcome_at,omitempty"`
+	LastEvent int64      `json:"last_event"` // number of the row that set the status
 }
 
 // Detail is a command with its texts and the rows of the chain about it.
@@ -222,6 +224,7 @@ type Event struct {
 // The types of the ledger's own rows. The agent's numbered run events carry
 // the names of its closed list beside these.
 const (
+	EventOpened    = "ledger.opened" // first row of a ledger
 	EventSession   = "ledger.session"
 	EventRunStart  = "ledger.run.start"
 	EventRunEnd    = "ledger.run.end"
@@ -240,7 +243,7 @@ const (
 
 // Approval is one question to a person and the answer.
 type Approval struct {
-	ID       string    `json:"id,omitempty"`
+	ID       string    `json:"approval,omitempty"`
 	Action   string    `json:"action"` // class: bash, delete, …
 	Subject  string    `json:"subject,omitempty"`
 	Target   string    `json:"target,omitempty"`   // the real target that was shown
@@ -249,6 +252,9 @@ type Approval struct {
 	By       string    `json:"by,omitempty"`       // editor, terminal, flag, rule
 	At       time.Time `json:"-"`                  // zero = now
 }
+
+// ReviewKeep is the Action of a Review that keeps a change.
+const ReviewKeep = "keep"
 
 // Review is a person's decision about a change.
 type Review struct {

@@ -8,7 +8,8 @@
 local T = {}
 
 local function out(line)
-  io.stdout:write(line:gsub('\n', '\n  ') .. '\n')
+  -- Neovim writes its messages there too, without ending their lines.
+  io.stdout:write('\n' .. line:gsub('\n', '\n  ') .. '\n')
   io.stdout:flush()
 end
 
@@ -144,6 +145,13 @@ function T.finished(task, state)
     T.eq(task.state, state, 'state of the task; reason: ' .. tostring(task.reason) .. '\n' .. T.state())
   end
   return task
+end
+
+--- Sets the plugin up with the server under test and the scenario's options.
+function T.setup()
+  local options = load(vim.env.SETUP)()
+  options.cmd = options.cmd or { vim.env.THINKFLOW_BINARY, 'lsp' }
+  require('thinkflow').setup(options)
 end
 
 function T.run(scenario)

@@ -203,7 +203,13 @@ function M.lsp_config()
     cmd = options.cmd,
     cmd_env = type(env) == 'function' and env() or env,
     handlers = M.handlers,
-    init_options = { protocol = M.protocol, settings = options.settings },
+    init_options = {
+      protocol = M.protocol,
+      -- An empty table would be sent as a list.
+      settings = next(options.settings) and options.settings or vim.empty_dict(),
+      -- Questions come as events and are asked with vim.ui.select.
+      approvals = true,
+    },
     on_init = function(client)
       M.adopt(client)
     end,

@@ -1,0 +1,14 @@
+//go:build !unix
+
+package rig
+
+import (
+	"os"
+	"os/exec"
+)
+
+func ownGroup(*exec.Cmd) {}
+
+func killGroup(p *os.Process) {
+	_ = p.Kill()
+}

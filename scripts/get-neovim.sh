@@ -49,7 +49,18 @@ loader=$(ls "$lib"/ld-linux*.so.* "$root"/lib64/ld-linux*.so.* "$root"/lib/ld-li
 export VIM=$root/usr/share/nvim VIMRUNTIME=$root/usr/share/nvim/runtime
 export LUA_PATH="$root/usr/share/lua/5.1/?.lua;$root/usr/share/lua/5.1/?/init.lua;;"
 export LUA_CPATH="$lib/lua/5.1/?.so;;"
-exec "$loader" --library-path "$lib:$lib/lua/5.1" "$root/usr/bin/nvim" "$@"
+run=("$loader" --library-path "$lib:$lib/lua/5.1" "$root/usr/bin/nvim")
+for argument; do
+  case $argument in --headless | --embed | --remote* | --server | --version | -v | -l | -es | -Es) exec "${run[@]}" "$@" ;; esac
+done
+# On a terminal Neovim starts itself once more as its own server, which does not
+# work through a loader: start the server here and attach the screen to it.
+folder=$(mktemp -d)
+"${run[@]}" --headless --listen "$folder/s" "$@" </dev/null >"$folder/log" 2>&1 &
+server=$!
+trap 'kill "$server" 2>/dev/null; rm -rf "$folder"' EXIT
+while [ ! -S "$folder/s" ] && kill -0 "$server" 2>/dev/null; do sleep 0.02; done
+"${run[@]}" --server "$folder/s" --remote-ui
 LAUNCHER
   chmod +x "$dir/nvim"
   "$dir/nvim" --headless --clean -n +'lua io.stdout:write("ok " .. tostring(vim.version()) .. "\n")' +qa! 2>&1 | grep -q '^ok 0\.' ||

@@ -61,7 +61,7 @@ extension_modules() {
   [ -f "$dir/package.json" ] || return 0
   if ! cmp -s "$dir/package-lock.json" "$dir/node_modules/.installed-lock" && [ -z "$list_only" ]; then
     say "npm ci in editors/vscode"
-    (cd "$dir" && npm ci --no-fund --no-audit --no-update-notifier --loglevel=error >&2) &&
+    (cd "$dir" && npm ci --ignore-scripts --no-fund --no-audit --no-update-notifier --loglevel=error >&2) &&
       cp "$dir/package-lock.json" "$dir/node_modules/.installed-lock"
   fi
   if cmp -s "$dir/package-lock.json" "$dir/node_modules/.installed-lock"; then

@@ -1,0 +1,75 @@
+// What we use of the thinkflow/* methods: see the server's documentation.
+import { NotificationType, RequestType } from 'vscode-languageclient/node';
+import type { Range } from 'vscode-languageclient/node';
+
+/** The version of the methods that this extension speaks. */
+export const protocolVersion = 1;
+
+export interface RunParams {
+  task: string;
+  /** Chosen here, so that the run can be cancelled before anything of it has come. */
+  runId: string;
+  session?: string;
+  selection?: { uri: string; range: Range };
+  files?: string[];
+}
+
+export type RunState = 'done' | 'failed' | 'stopped' | 'refused' | 'cancelled' | 'suspended';
+
+export interface RunResult {
+  runId: string;
+  session: string;
+  state: RunState;
+  reason?: string;
+  text?: string;
+  applied: number;
+  failed: number;
+  skipped: number;
+  files?: string[];
+  usage?: { requests: number; input_tokens: number; output_tokens: number; estimated?: boolean };
+}
+
+export interface CommandEvent {
+  id: number;
+  channel: string;
+  name: string;
+  path?: string;
+  dest?: string;
+  cmd?: string;
+  status?: string;
+  error?: string;
+  notes?: string[];
+  added?: number;
+  removed?: number;
+  exit_code?: number;
+}
+
+export interface ToolEvent {
+  call_id: string;
+  name: string;
+  arguments?: string;
+  status?: string;
+  error?: string;
+  summary?: string;
+}
+
+export interface RunEvent {
+  seq: number;
+  run: string;
+  type: string;
+  session?: string;
+  task?: string;
+  model?: string;
+  text?: string;
+  reason?: string;
+  command?: CommandEvent;
+  tool?: ToolEvent;
+  plan?: { title: string; status: string }[];
+  approval?: { action: string; target: string; rule: string };
+  result?: RunResult;
+}
+
+export const runRequest = new RequestType<RunParams, RunResult, void>('thinkflow/run');
+export const cancelRequest = new RequestType<{ runId: string }, { cancelled: boolean }, void>('thinkflow/cancel');
+export const steerRequest = new RequestType<{ runId: string; text: string }, object, void>('thinkflow/steer');
+export const eventNotification = new NotificationType<RunEvent>('thinkflow/event');

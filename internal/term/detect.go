@@ -43,3 +43,10 @@ func IsTerminal(v any) bool {
 	f, ok := v.(*os.File)
 	return ok && xterm.IsTerminal(int(f.Fd()))
 }
+
+// ShowCursor gives a terminal its cursor back, for the end that is not orderly.
+func ShowCursor(f *os.File) {
+	if IsTerminal(f) {
+		_, _ = f.WriteString(showCursor + "\n")
+	}
+}

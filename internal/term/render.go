@@ -24,8 +24,6 @@ type Options struct {
 	// Asks: an Approver of this renderer shows approvals; their events are not
 	// shown a second time.
 	Asks bool
-	// Hints are lines that the summary of a run ends with: what to do next.
-	Hints []string
 }
 
 // maxText is the widest that prose gets, in cells: longer lines read badly.

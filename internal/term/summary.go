@@ -3,8 +3,6 @@ package term
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"thinkflow/agent"
 )
@@ -127,9 +125,6 @@ func (r *Renderer) runEnded(e agent.Event) {
 		r.para(2, nil, reason, linesOfError)
 	}
 	r.files()
-	for _, h := range r.o.Hints {
-		r.para(2, r.pal.dim, h, 0)
-	}
 	r.block = blockNone
 }
 
@@ -175,18 +170,6 @@ func (r *Renderer) files() {
 		r.line(line...)
 	}
 }
-
-// Error shows an error that ended the program, outside any run.
-func (r *Renderer) Error(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.endBlock()
-	r.note("✗", r.pal.bad, strings.TrimSpace(err.Error()))
-	r.s.flush()
-}
-
-// Elapsed words a duration as the renderer does.
-func Elapsed(d time.Duration) string { return took(d) }
 
 func firstOf(s ...string) string {
 	for _, v := range s {

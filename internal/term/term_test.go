@@ -92,9 +92,8 @@ func play(t *testing.T, script string, live bool) *played {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	r := New(Options{
 		Out: tee{p}, Live: live, Color: live,
-		Size:  func() (int, int) { return p.screen.cols, p.screen.rows },
-		Now:   func() time.Time { return now },
-		Hints: []string{"What it did, command by command: thinkflow ledger list"},
+		Size: func() (int, int) { return p.screen.cols, p.screen.rows },
+		Now:  func() time.Time { return now },
 	})
 	for line := range strings.SplitSeq(strings.TrimSpace(script), "\n") {
 		word, rest, _ := strings.Cut(line, " ")
@@ -123,6 +122,7 @@ func play(t *testing.T, script string, live bool) *played {
 			t.Fatalf("unknown directive %q", line)
 		}
 	}
+	r.Hints([]string{"What it did, command by command:", "  thinkflow ledger list"})
 	r.Close()
 	return p
 }
@@ -216,6 +216,27 @@ func TestVisible(t *testing.T) {
 			assert.Equal(t, tt.inName, VisibleName(tt.in))
 		})
 	}
+}
+
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	r := New(Options{Out: &out})
+	r.Table([]string{"key", "value"}, [][]string{{"a", "1"}, {"日本", "2"}, {"long\x1b[1m", ""}})
+	r.Close()
+	assert.Equal(t, "key       value\na         1\n日本      2\nlong␛[1m\n", out.String())
+}
+
+func TestNoticesAndLogLinesStandApart(t *testing.T) {
+	em := newEmulator(40, 10)
+	r := New(Options{Out: em, Live: true, Size: func() (int, int) { return 40, 10 }, Now: func() time.Time { return time.Time{} }})
+	r.Event(agent.Event{Type: agent.RunStarted, Task: "task"})
+	r.Event(agent.Event{Type: agent.TextDelta, Text: "half a "})
+	log := r.LogWriter()
+	_, _ = log.Write([]byte("level=WARN msg=\"x\"\n"))
+	r.Notice("an earlier run was settled")
+	r.Event(agent.Event{Type: agent.TextDelta, Text: "sentence"})
+	r.Close()
+	assert.Equal(t, "▌ task\n\n  half a\n\n! level=WARN msg=\"x\"\n! an earlier run was settled\n\n  sentence\n", em.String())
 }
 
 func TestWidths(t *testing.T) {

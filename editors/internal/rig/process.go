@@ -15,27 +15,50 @@ import (
 // with the test, or when its time is over.
 type Process struct {
 	cmd    *exec.Cmd
-	stdin  io.WriteCloser
 	done   chan struct{}
 	err    error // valid once done is closed
-	output *Tail
+	output *tail
 	cancel context.CancelFunc
 }
 
-// Start runs cmd for at most limit. Both outputs go to the output's tail and, line by
-// line without the line break, to onLine, when it is not nil.
+// Start runs cmd for at most limit, with nothing on its standard input. Both
+// outputs go to the output's tail and, line by line without the line break, to
+// onLine, when it is not nil.
 func Start(t testing.TB, cmd *exec.Cmd, limit time.Duration, onLine func(line string)) *Process {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	p := &Process{cmd: cmd, done: make(chan struct{}), output: &Tail{onLine: onLine}, cancel: cancel}
-	ownGroup(cmd)
+	p := &Process{cmd: cmd, output: &tail{onLine: onLine}}
 	cmd.Stdout, cmd.Stderr = p.output, p.output
-	cmd.WaitDelay = 2 * time.Second // grandchildren may hold the pipes
+	p.start(t, limit)
+	return p
+}
+
+// StartPiped is Start with the standard input and output in the caller's hands.
+func StartPiped(t testing.TB, cmd *exec.Cmd, limit time.Duration) (*Process, io.WriteCloser, io.Reader) {
+	t.Helper()
+	p := &Process{cmd: cmd, output: &tail{}}
+	cmd.Stderr = p.output
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.stdin = stdin
+	// A pipe of our own: exec's would be closed by Wait before all is read.
+	r, w := io.Pipe()
+	cmd.Stdout = w
+	p.start(t, limit)
+	go func() {
+		<-p.done
+		w.Close()
+	}()
+	return p, stdin, r
+}
+
+func (p *Process) start(t testing.TB, limit time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	p.done, p.cancel = make(chan struct{}), cancel
+	cmd := p.cmd
+	ownGroup(cmd)
+	cmd.WaitDelay = 2 * time.Second // grandchildren may hold the pipes
 	if err := cmd.Start(); err != nil {
 		cancel()
 		t.Fatalf("start %s: %v", cmd.Path, err)
@@ -58,7 +81,6 @@ func Start(t testing.TB, cmd *exec.Cmd, limit time.Duration, onLine func(line st
 		killGroup(cmd.Process)
 	}()
 	t.Cleanup(p.Stop)
-	return p
 }
 
 // Wait waits for the end of the process.
@@ -82,8 +104,8 @@ func (p *Process) Output() string { return p.output.String() }
 // maxTail bounds what is kept of a process's output, in bytes.
 const maxTail = 64 << 10
 
-// Tail keeps the end of what is written to it, and hands on whole lines.
-type Tail struct {
+// tail keeps the end of what is written to it, and hands on whole lines.
+type tail struct {
 	onLine func(string)
 
 	mu   sync.Mutex // guards what follows
@@ -91,7 +113,7 @@ type Tail struct {
 	line []byte
 }
 
-func (w *Tail) Write(b []byte) (int, error) {
+func (w *tail) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.text = append(w.text, b...)
@@ -112,7 +134,7 @@ func (w *Tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (w *Tail) String() string {
+func (w *tail) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return string(w.text)

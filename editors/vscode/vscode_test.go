@@ -1,0 +1,221 @@
+// Package vscode_test runs the extension in a real VS Code (code-server in
+// Chromium) against the real server and a scripted model.
+package vscode_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const script = `
+model scripted
+
+turn edit
+when "shout in a.txt"
+expect contains "only in the buffer"
+text <<END
+First the number.
+<tf-edit id="1" path="a.txt"><old>only in the buffer</old><new>ONLY IN THE BUFFER</new></tf-edit>
+END
+await edited
+text <<END
+<tf-edit id="2" path="a.txt"><old>three</old><new>three
+and four</new></tf-edit>
+<tf-write id="3" path="new/b.txt">
+fresh
+</tf-write>
+<tf-edit id="4" path="c.txt"><old>closed</old><new>CLOSED</new></tf-edit>
+All done.
+END
+
+turn typing
+when "while I type"
+chunk 4
+rate 400
+text <<END
+<tf-edit id="1" path="typing.txt"><old>alpha</old><new>ALPHA</new></tf-edit>
+<tf-edit id="2" path="typing.txt"><old>beta</old><new>BETA
+beta two</new></tf-edit>
+<tf-edit id="3" path="typing.txt"><old>gamma</old><new>GAMMA</new></tf-edit>
+<tf-append id="4" path="typing.txt">
+appended
+</tf-append>
+<tf-edit id="5" path="typing.txt"><old>delta</old><new>DELTA</new></tf-edit>
+END
+text Finished.
+
+turn cancel
+when "that I cancel"
+text <<END
+<tf-edit id="1" path="cancel.txt"><old>one</old><new>ONE</new></tf-edit>
+<tf-edit id="2" path="cancel.txt"><old>two</old><new>TW
+END
+hang
+
+turn palette
+when "from the palette"
+reasoning <<END
+A person looks at this.
+END
+text <<END
+I change **one** thing in ` + "`look.txt`" + `:
+
+<tf-edit id="1" path="look.txt"><old>plain</old><new>PLAIN
+and more</new></tf-edit>
+
+And that is all.
+END
+await looked
+
+turn many
+when "forty edits"
+text <<END
+%s
+END
+`
+
+func fortyEdits() (text, edits string) {
+	var t, e strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&t, "line %d of a document that is open\n", i)
+	}
+	for i := range 40 {
+		fmt.Fprintf(&e, "<tf-edit id=\"%d\" path=\"many.txt\"><old>line %d of</old><new>LINE %d of</new></tf-edit>\n", i+1, i*50, i*50)
+	}
+	return t.String(), e.String()
+}
+
+func TestVSCode(t *testing.T) {
+	many, edits := fortyEdits()
+	w := open(t, map[string]string{
+		"a.txt":      "one\ntwo\nthree\n",
+		"c.txt":      "closed\n",
+		"typing.txt": "top\nalpha\nbeta\ngamma\ndelta\nend\n",
+		"cancel.txt": "one\ntwo\n",
+		"look.txt":   "plain\n",
+		"many.txt":   many,
+	}, fmt.Sprintf(script, edits))
+	t.Run("edits an open buffer through the stream", w.editsOpenBuffer)
+	t.Run("typing during the stream", w.typing)
+	t.Run("cancel", w.cancels)
+	t.Run("from the palette", w.palette)
+	t.Run("forty edits", func(t *testing.T) { w.fortyEdits(t) })
+}
+
+func (w *window) editsOpenBuffer(t *testing.T) {
+	w.show(t, "a.txt")
+	w.extension.ask(t, "cursor", object{"line": 0, "character": 3}, nil)
+	w.extension.ask(t, "type", object{"text": " more\nonly in the buffer"}, nil)
+	w.hasText(t, "a.txt", "one more\nonly in the buffer\ntwo\nthree\n")
+	task := w.run("shout in a.txt")
+	w.hasText(t, "a.txt", "one more\nONLY IN THE BUFFER\ntwo\nthree\n")
+	var doing string
+	w.extension.ask(t, "status", nil, &doing)
+	if doing == "" {
+		t.Error("the task has ended before the model has")
+	}
+	w.model.Release("edited")
+	r := finish(t, task, "done")
+	if r.Applied != 4 || r.Usage.Requests != 1 {
+		t.Errorf("%d applied with %d requests, want 4 with 1", r.Applied, r.Usage.Requests)
+	}
+	w.hasText(t, "a.txt", "one more\nONLY IN THE BUFFER\ntwo\nthree\nand four\n")
+	if d := w.document(t, "a.txt"); !d.Dirty {
+		t.Error("the open document was saved")
+	}
+	for name, want := range map[string]string{"a.txt": "one\ntwo\nthree\n", "new/b.txt": "fresh\n", "c.txt": "CLOSED\n"} {
+		if got := w.onDisk(t, name); got != want {
+			t.Errorf("%s on disk: %q, want %q", name, got, want)
+		}
+	}
+	w.extension.ask(t, "command", object{"text": "undo"}, nil)
+	w.hasText(t, "a.txt", "one more\nONLY IN THE BUFFER\ntwo\nthree\n")
+	w.extension.ask(t, "command", object{"text": "undo"}, nil)
+	w.hasText(t, "a.txt", "one more\nonly in the buffer\ntwo\nthree\n")
+}
+
+// typing types with the real keyboard of the browser window.
+func (w *window) typing(t *testing.T) {
+	w.show(t, "typing.txt")
+	w.extension.ask(t, "cursor", object{"line": 0, "character": 3}, nil)
+	w.page.ask(t, "click", object{"selector": ".monaco-editor .view-line >> nth=0"}, nil)
+	w.page.ask(t, "press", object{"key": "Control+Home"}, nil)
+	const keys = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	task := w.run("change it while I type")
+	typed := w.page.send("type", object{"text": keys, "delay": 15})
+	r := finish(t, task, "done")
+	if err := await("typing", typed, time.Minute, nil); err != nil {
+		t.Fatal(err)
+	}
+	if r.Applied != 5 || r.Failed != 0 {
+		t.Errorf("%d applied, %d failed, want 5 and 0", r.Applied, r.Failed)
+	}
+	w.hasText(t, "typing.txt", keys+"top\nALPHA\nBETA\nbeta two\nGAMMA\nDELTA\nend\nappended\n")
+}
+
+func (w *window) cancels(t *testing.T) {
+	w.show(t, "cancel.txt")
+	task := w.run("something that I cancel")
+	w.hasText(t, "cancel.txt", "ONE\ntwo\n")
+	began := time.Now()
+	w.extension.ask(t, "command", object{"text": "thinkflow.cancel"}, nil)
+	r := finish(t, task, "cancelled")
+	t.Logf("cancelled within %s", time.Since(began).Round(time.Millisecond))
+	if r.Applied != 1 {
+		t.Errorf("%d applied, want 1", r.Applied)
+	}
+	if got := w.document(t, "cancel.txt").Text; got != "ONE\ntwo\n" {
+		t.Errorf("the document afterwards:\n%s", got)
+	}
+}
+
+// palette goes the way of a person: command palette, input box, keyboard.
+func (w *window) palette(t *testing.T) {
+	w.show(t, "look.txt")
+	w.page.ask(t, "press", object{"key": "F1"}, nil)
+	w.page.ask(t, "wait", object{"selector": ".quick-input-widget input"}, nil)
+	w.page.ask(t, "type", object{"text": "ThinkFlow: Run Task"}, nil)
+	w.page.ask(t, "wait", object{"selector": ".quick-input-list .monaco-list-row:has-text('ThinkFlow: Run Task')"}, nil)
+	w.screenshot(t, "palette")
+	w.page.ask(t, "press", object{"key": "Enter"}, nil)
+	w.page.ask(t, "wait", object{"selector": ".quick-input-widget:has-text('What is to be done')"}, nil)
+	w.page.ask(t, "type", object{"text": "a change from the palette"}, nil)
+	w.screenshot(t, "task")
+	w.page.ask(t, "press", object{"key": "Enter"}, nil)
+	w.hasText(t, "look.txt", "PLAIN\nand more\n")
+	w.page.ask(t, "wait", object{"selector": ".statusbar-item:has-text('ThinkFlow: ✓1')"}, nil)
+	w.screenshot(t, "answering")
+	w.model.Release("looked")
+	eventually(t, "the answer", 30*time.Second, func() error {
+		var text string
+		w.extension.ask(t, "answer", nil, &text)
+		for _, part := range []string{"# a change from the palette", "> A person looks", "✓ edit look.txt  +2 −1", "And that is all.", "— done · 1 command"} {
+			if !strings.Contains(text, part) {
+				return fmt.Errorf("%q is not in it:\n%s", part, text)
+			}
+		}
+		return nil
+	})
+	w.screenshot(t, "done")
+}
+
+func (w *window) fortyEdits(t *testing.T) {
+	w.show(t, "many.txt")
+	began := time.Now()
+	r := finish(t, w.run("forty edits please"), "done")
+	t.Logf("40 edits within %s", time.Since(began).Round(time.Millisecond))
+	if r.Applied != 40 {
+		t.Errorf("%d applied, want 40", r.Applied)
+	}
+	text := w.document(t, "many.txt").Text
+	if n := strings.Count(text, "LINE"); n != 40 {
+		t.Errorf("%d lines changed, want 40", n)
+	}
+	if _, err := os.Stat(filepath.Join(w.dir, "many.txt")); err != nil {
+		t.Error(err)
+	}
+}

@@ -50,13 +50,17 @@ export VIM=$root/usr/share/nvim VIMRUNTIME=$root/usr/share/nvim/runtime
 export LUA_PATH="$root/usr/share/lua/5.1/?.lua;$root/usr/share/lua/5.1/?/init.lua;;"
 export LUA_CPATH="$lib/lua/5.1/?.so;;"
 run=("$loader" --library-path "$lib:$lib/lua/5.1" "$root/usr/bin/nvim")
+parsers=$(dirname "$(ls -d "$root"/usr/lib/nvim/parser "$root"/usr/lib/*/nvim/parser 2>/dev/null | head -1)")
 for argument; do
-  case $argument in --headless | --embed | --remote* | --server | --version | -v | -l | -es | -Es) exec "${run[@]}" "$@" ;; esac
+  case $argument in
+    --server | --remote* | --version | -v | -l) exec "${run[@]}" "$@" ;;
+    --headless | --embed | -es | -Es) exec "${run[@]}" --cmd "set runtimepath+=$parsers" "$@" ;;
+  esac
 done
 # On a terminal Neovim starts itself once more as its own server, which does not
 # work through a loader: start the server here and attach the screen to it.
 folder=$(mktemp -d)
-"${run[@]}" --headless --listen "$folder/s" "$@" </dev/null >"$folder/log" 2>&1 &
+"${run[@]}" --headless --listen "$folder/s" --cmd "set runtimepath+=$parsers" "$@" </dev/null >"$folder/log" 2>&1 &
 server=$!
 trap 'kill "$server" 2>/dev/null; rm -rf "$folder"' EXIT
 while [ ! -S "$folder/s" ] && kill -0 "$server" 2>/dev/null; do sleep 0.02; done

@@ -55,7 +55,12 @@ function M.new(title)
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].swapfile = false
   vim.bo[buf].undolevels = -1
-  vim.bo[buf].filetype = 'markdown'
+  -- A broken file type plugin must not keep the answer away.
+  if not pcall(function()
+    vim.bo[buf].filetype = 'markdown'
+  end) then
+    vim.bo[buf].syntax = 'markdown'
+  end
   vim.bo[buf].modifiable = false
   local self = setmetatable({
     buf = buf,

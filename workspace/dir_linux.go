@@ -3,6 +3,7 @@ package workspace
 import (
 	"errors"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,4 +42,20 @@ func isMountPoint(f *os.File) bool {
 	var st unix.Statx_t
 	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS, &st)
 	return err == nil && st.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0 && st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
+}
+
+// copyAttributes copies extended attributes (access lists, security labels) as
+// far as the system lets us.
+func copyAttributes(from, to *os.File) {
+	buf := make([]byte, 4096)
+	n, err := unix.Flistxattr(int(from.Fd()), buf)
+	if err != nil || n <= 0 {
+		return
+	}
+	value := make([]byte, 64<<10)
+	for _, name := range strings.Split(strings.TrimRight(string(buf[:n]), "\x00"), "\x00") {
+		if m, err := unix.Fgetxattr(int(from.Fd()), name, value); err == nil {
+			_ = unix.Fsetxattr(int(to.Fd()), name, value[:m], 0)
+		}
+	}
 }

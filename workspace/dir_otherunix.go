@@ -19,3 +19,5 @@ func openNoFollow(abs string, flags int) (int, error) { return openPerComponent(
 func renameNoReplace(int, string, int, string) error { return errors.ErrUnsupported }
 
 func isMountPoint(*os.File) bool { return false }
+
+func copyAttributes(_, _ *os.File) {}

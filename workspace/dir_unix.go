@@ -221,5 +221,8 @@ func keepOwner(f *os.File, old fs.FileInfo) error {
 
 // mustWriteInPlace reports a file that a rename cannot replace without harm.
 func mustWriteInPlace(f *os.File, fi fs.FileInfo) bool {
+	if o, ok := ownerOf(fi); ok && os.Geteuid() != 0 && int(o.uid) != os.Geteuid() {
+		return true // a new file would be ours
+	}
 	return hardLinks(fi) > 1 || isMountPoint(f)
 }

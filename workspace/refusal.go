@@ -35,6 +35,7 @@ const (
 	CodeLineNumbers   Code = "line_numbers" // old carries line-number prefixes
 	CodeIndentation   Code = "indentation"  // same text, other indentation
 	CodeChanged       Code = "changed"      // not the text that was known, planned or approved
+	CodeReadOnly      Code = "read_only"    // no write permission in the file's mode
 	CodeInvalid       Code = "invalid"      // the request itself makes no sense
 	CodeIO            Code = "io"           // the system said no; see Err
 )

@@ -7,55 +7,6 @@ import (
 
 var errTODO = errors.New("not implemented yet")
 
-// Plan works out what op would change, and changes nothing.
-func (w *Workspace) Plan(op Op) (*Change, error) { return nil, errTODO }
-
-// After is the text that the change leads to.
-func (c *Change) After() string { return "" }
-
-// Diff renders the change as a unified diff; maxBytes 0 = unbounded.
-func (c *Change) Diff(maxBytes int) string { return "" }
-
-// Undo is what the ledger stores to take a change back.
-type Undo struct{}
-
-// Undo returns what is needed to take the change back.
-func (c *Change) Undo() Undo { return Undo{} }
-
-// Encode makes the bytes that DecodeUndo reads.
-func (u Undo) Encode() []byte { return nil }
-
-// DecodeUndo reads what Encode made.
-func DecodeUndo(data []byte) (Undo, error) { return Undo{}, errTODO }
-
-// Committed says what Commit did.
-type Committed struct {
-	Hash    string // of the target (copy, move: the destination) afterwards; "" = absent
-	Bytes   int64  // its size
-	InPlace bool   // written in place
-}
-
-// Commit carries the change out on disk.
-func (w *Workspace) Commit(ctx context.Context, c *Change) (Committed, error) {
-	return Committed{}, errTODO
-}
-
-// Revert plans the inverse of a change against the current text.
-func (w *Workspace) Revert(u Undo) (*Change, error) { return nil, errTODO }
-
-// RemoveTemp removes a temporary file of ours that a crash left behind.
-func RemoveTemp(abs string) error { return errTODO }
-
-// MapRange maps the range start to end through changes that happened one after
-// the other. intact: none of them touched the range.
-func MapRange(start, end int, changes []Edit) (s, e int, intact bool) { return start, end, false }
-
-// ApplyEdits applies edits that all refer to text (sorted, not overlapping).
-func ApplyEdits(text string, edits []Edit) (string, error) { return "", errTODO }
-
-// DiffText returns minimal edits that turn before into after.
-func DiffText(before, after string) []Edit { return nil }
-
 // ReadRequest asks for a part of a file. Line (1-based) and Lines select lines,
 // Byte (from 0) and Bytes select bytes; neither = from the start. MaxBytes
 // bounds the text (0 = 65536).

@@ -175,9 +175,12 @@ type Change struct {
 	// Parents are the folders that Commit will create, outermost first.
 	Parents []string
 
-	text     string      // content of a created or copied file
-	mode     fs.FileMode // of a created file; 0 = default
-	link     string      // target of the symbolic link that is deleted or restored
-	restore  bool        // created by Revert: link and mode matter
-	overSize bool        // copy of a file too large to hold: streamed
+	after     string      // text after; of a created or copied file, its content
+	mode      fs.FileMode // of a created file; 0 = as the system has it
+	link      string      // target of the symbolic link that is deleted or restored
+	rmParents []string    // folders to remove afterwards where empty, innermost first
 }
+
+// After is the text that the change leads to: of Target, or of Dest for a copy.
+// Deletions, moves and folders have none.
+func (c *Change) After() string { return c.after }

@@ -10,7 +10,8 @@ import (
 )
 
 // TestStreams reads each stream in testdata/sse whole, byte by byte, and cut in
-// two at every place, and compares with the .json beside it.
+// two at many places (the filter alone: at every place), and compares with the
+// .json beside it.
 func TestStreams(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/sse/*.sse")
 	if err != nil || len(files) == 0 {
@@ -38,10 +39,15 @@ func TestStreams(t *testing.T) {
 			if g := asJSON(t, replay(t, func() io.Reader { return &one })); g != got {
 				t.Errorf("byte by byte: got %s\nwant %s", g, got)
 			}
-			step := 1 + len(data)/4000
-			for i := 0; i <= len(data); i += step {
+			for i := 0; i <= len(data); i += 1 + len(data)/100 {
 				if g := asJSON(t, replay(t, func() io.Reader { return &pieces{data[:i], data[i:]} })); g != got {
 					t.Fatalf("cut at byte %d: got %s\nwant %s", i, g, got)
+				}
+			}
+			want, wantErr := filtered(bytes.NewReader(data), 1<<20)
+			for i := 0; i <= len(data); i += 1 + len(data)/5000 {
+				if g, err := filtered(&pieces{data[:i], data[i:]}, 1<<20); g != want || (err == nil) != (wantErr == nil) {
+					t.Fatalf("filter, cut at byte %d: got %s %v\nwant %s %v", i, g, err, want, wantErr)
 				}
 			}
 		})

@@ -40,7 +40,7 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 	x.answer = resp.Body
 	// Closing the body ends a blocked Read whatever transport is below.
 	context.AfterFunc(x.ctx, func() { _ = resp.Body.Close() })
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, readFailure(resp)
 	}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
@@ -55,7 +55,7 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// statusFailure is an answer whose status is not 200.
+// statusFailure is an answer whose status is no success.
 type statusFailure struct {
 	status int
 	header http.Header

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -218,6 +219,16 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 		out = append(out, k.Value(&c))
 	}
 	assert.NotContains(t, strings.Join(out, "\n"), "very-secret")
+}
+
+func TestDurationsAreShownAsOneWritesThem(t *testing.T) {
+	i := slices.IndexFunc(Keys(), func(k Key) bool { return k.Name == "max_wall" })
+	for d, want := range map[time.Duration]string{
+		0: "0s", 10 * time.Second: "10s", 2 * time.Minute: "2m", 90 * time.Second: "1m30s", time.Hour: "1h", 61 * time.Minute: "1h1m",
+	} {
+		c := Config{MaxWall: d}
+		assert.Equal(t, want, Keys()[i].Value(&c))
+	}
 }
 
 func TestHeadersTakeVariables(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Options says where Load looks. The zero value reads the process environment
@@ -428,6 +429,17 @@ func (k Key) Value(c *Config) string {
 			s = append(s, f.Index(i).String())
 		}
 		return strings.Join(s, ", ")
+	}
+	if d, ok := f.Interface().(time.Duration); ok {
+		s := d.String()
+		s = strings.TrimSuffix(s, "0s") // 2m0s is 2m, 1h0m0s is 1h
+		if strings.HasSuffix(s, "h0m") {
+			s = strings.TrimSuffix(s, "0m")
+		}
+		if s == "" || s[len(s)-1] >= '0' && s[len(s)-1] <= '9' {
+			s = d.String()
+		}
+		return s
 	}
 	return fmt.Sprint(f.Interface())
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -27,6 +28,7 @@ type row struct {
 	run    int64
 	runSeq int64
 	cmd    int64
+	prev   int64 // the row about the same command before this one; not part of the hash
 	typ    string
 	body   []byte
 }
@@ -91,8 +93,8 @@ func (t *txn) next() int64 { return t.seq + 1 }
 func (t *txn) append(r row) (int64, error) {
 	seq := t.next()
 	hash := chainHash(t.hash, seq, &r, sha256.Sum256(r.body))
-	_, err := t.exec("INSERT INTO events (seq, at, run, run_seq, cmd, type, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-		seq, r.at, r.run, r.runSeq, r.cmd, r.typ, string(r.body), hash[:])
+	_, err := t.exec("INSERT INTO events (seq, at, run, run_seq, cmd, prev, type, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		seq, r.at, r.run, r.runSeq, r.cmd, r.prev, r.typ, string(r.body), hash[:])
 	if err != nil {
 		return 0, err
 	}
@@ -103,11 +105,14 @@ func (t *txn) append(r row) (int64, error) {
 // body encodes the body of one of the ledger's own rows; they are built from
 // plain structs and cannot fail to encode.
 func body(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		b, _ = json.Marshal(map[string]string{"encoding_error": err.Error()})
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		b.Reset()
+		_ = e.Encode(map[string]string{"encoding_error": err.Error()})
 	}
-	return b
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 func (l *Ledger) stamp(t time.Time) int64 {

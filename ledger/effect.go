@@ -2,12 +2,16 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
+	"unicode/utf8"
 )
+
+// The bodies of intents, records and outcomes have the names of Command's
+// fields, so that a Command is read back by decoding them one after the other
+// (see scanCommand).
 
 // intentBody is what the chain keeps of an intent: all but the texts, which it
 // names by their hashes.
@@ -29,12 +33,46 @@ type intentBody struct {
 	Risk       string          `json:"risk,omitempty"`
 	Rung       string          `json:"rung,omitempty"`
 	Temp       string          `json:"temp,omitempty"`
-	Undo       string          `json:"undo,omitempty"`
-	Content    string          `json:"content,omitempty"`
+	Undo       string          `json:"undo_blob,omitempty"`
+	Content    string          `json:"content_blob,omitempty"`
+	Secret     bool            `json:"secret,omitempty"`
 	ContentSum string          `json:"content_hash,omitempty"`
 	Summary    string          `json:"summary,omitempty"`
 	Args       json.RawMessage `json:"args,omitempty"`
 	Owner      string          `json:"owner,omitempty"`
+	rawPaths
+}
+
+// rawPaths keeps the bytes, as hex, of real paths that are not valid UTF-8 and
+// that JSON would change.
+type rawPaths struct {
+	Abs     string `json:"abs_hex,omitempty"`
+	AbsDest string `json:"abs_dest_hex,omitempty"`
+	Temp    string `json:"temp_hex,omitempty"`
+}
+
+func rawHex(s string) string {
+	if utf8.ValidString(s) {
+		return ""
+	}
+	return hex.EncodeToString([]byte(s))
+}
+
+func (r *rawPaths) restore(c *Command) error {
+	for _, p := range []struct {
+		hex  string
+		path *string
+	}{{r.Abs, &c.Abs}, {r.AbsDest, &c.AbsDest}, {r.Temp, &c.Temp}} {
+		if p.hex == "" {
+			continue
+		}
+		b, err := hex.DecodeString(p.hex)
+		if err != nil {
+			return err
+		}
+		*p.path = string(b)
+	}
+	return nil
 }
 
 // outcomeBody is what the chain keeps of an outcome.
@@ -52,7 +90,6 @@ type outcomeBody struct {
 	Stderr    string   `json:"stderr,omitempty"`
 	ExitCode  *int     `json:"exit_code,omitempty"`
 	Notes     []string `json:"notes,omitempty"`
-	Reason    string   `json:"reason,omitempty"`
 }
 
 func checkKey(k Key) error {
@@ -68,78 +105,97 @@ func checkKey(k Key) error {
 // When ctx ends first, Intent returns its error and nothing stands in the
 // ledger, or an intent that is recorded as cancelled.
 func (l *Ledger) Intent(ctx context.Context, in Intent) error {
-	if err := checkKey(in.Key); err != nil {
+	o, err := l.intentOp(in)
+	if err != nil {
 		return err
+	}
+	if err := l.w.do(ctx, o); err != nil {
+		return l.describe(err)
+	}
+	l.setLive(in.Key, in.status())
+	return nil
+}
+
+func (in *Intent) status() Status {
+	if in.Staged {
+		return StatusStaged
+	}
+	return StatusIntent
+}
+
+// intentOp checks an intent and makes the op that records it.
+func (l *Ledger) intentOp(in Intent) (*op, error) {
+	if err := checkKey(in.Key); err != nil {
+		return nil, err
 	}
 	if in.Tool == "" {
-		return fmt.Errorf("ledger: the intent %s names no tool", in.Key)
+		return nil, fmt.Errorf("ledger: the intent %s names no tool", in.Key)
 	}
 	if err := checkJSON("args", in.Args); err != nil {
-		return err
+		return nil, err
 	}
 	own, err := l.ownerID()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if in.Via == "" {
 		in.Via = ViaDisk
 	}
-	status := StatusIntent
-	if in.Staged {
-		status = StatusStaged
-	}
+	status := in.status()
 	at := l.stamp(in.At)
-	undo, content := blobHash(in.Undo), blobHash(in.Content)
+	undo, content := newText(in.Undo), newText(in.Content)
 	b := body(intentBody{
 		Key: in.Key, Status: status, Tool: in.Tool, Path: in.Path, Dest: in.Dest, Cmd: in.Cmd, Abs: in.Abs, AbsDest: in.AbsDest,
 		BeforeHash: in.BeforeHash, AfterHash: in.AfterHash, DestBefore: in.DestBefore, NeedResult: in.NeedResult, Flow: in.Flow,
-		Via: in.Via, Risk: in.Risk, Rung: in.Rung, Temp: in.Temp, Undo: hexOrEmpty(undo), Content: hexOrEmpty(content),
-		ContentSum: in.ContentHash, Summary: in.Summary, Args: in.Args, Owner: own,
+		Via: in.Via, Risk: in.Risk, Rung: in.Rung, Temp: in.Temp, Undo: undo.hex(), Content: content.hex(),
+		Secret: in.Secret, ContentSum: in.ContentHash, Summary: in.Summary, Args: in.Args, Owner: own,
+		rawPaths: rawPaths{rawHex(in.Abs), rawHex(in.AbsDest), rawHex(in.Temp)},
 	})
-	o := &op{size: len(b) + len(in.Undo) + len(in.Content)}
+	o := &op{size: len(b) + undo.size() + content.size()}
 	o.apply = func(t *txn) error {
 		run, err := t.ensureRun(in.Run, own, at)
 		if err != nil {
 			return err
 		}
-		old, found, err := t.load(in.Key)
+		c := projection{n: t.next(), run: run.n, key: in.Key, status: status, owner: own, tool: in.Tool, path: in.Path, dest: in.Dest, secret: in.Secret}
+		if c.undo, err = t.put(undo, in.Secret); err != nil {
+			return err
+		}
+		if c.content, err = t.put(content, in.Secret); err != nil {
+			return err
+		}
+		r := row{at: at, run: run.n, cmd: c.n, typ: EventIntent, body: b}
+		if r.prev, err = t.takeLoose(run, in.Key); err != nil {
+			return err
+		}
+		stored, err := t.store(&c, t.next())
 		if err != nil {
 			return err
 		}
-		same := found && old.Tool == in.Tool && old.Path == in.Path && old.Dest == in.Dest && old.Cmd == in.Cmd && old.ContentSum == in.ContentHash
-		if found && !(same && old.Status == StatusStaged && status == StatusIntent) {
-			return &DuplicateError{Existing: old, Same: same}
+		if !stored {
+			old, err := t.takeStaged(&in)
+			if err != nil {
+				return err
+			}
+			c.n, r.cmd, r.prev = old.n, old.n, old.last
+			if _, err := t.store(&c, t.next()); err != nil {
+				return err
+			}
+			if err := t.lowerMark(c.n); err != nil {
+				return err
+			}
 		}
-		if err := t.putBlob(in.Undo, undo, in.Secret); err != nil {
-			return err
-		}
-		if err := t.putBlob(in.Content, content, in.Secret); err != nil {
-			return err
-		}
-		cmd := old.N
-		if !found {
-			cmd = t.next()
-		}
-		seq, err := t.append(row{at: at, run: run, cmd: cmd, typ: EventIntent, body: b})
+		seq, err := t.append(r)
 		if err != nil {
 			return err
 		}
-		c := Command{
-			N: cmd, Key: in.Key, Tool: in.Tool, Path: in.Path, Dest: in.Dest, Cmd: in.Cmd, Abs: in.Abs, AbsDest: in.AbsDest,
-			BeforeHash: in.BeforeHash, AfterHash: in.AfterHash, DestBefore: in.DestBefore, NeedResult: in.NeedResult, Flow: in.Flow,
-			Via: in.Via, Risk: in.Risk, Rung: in.Rung, Temp: in.Temp, Secret: in.Secret, ContentSum: in.ContentHash,
-			Summary: in.Summary, Args: in.Args, Status: status, IntentAt: fromMicros(at), LastEvent: seq,
-		}
-		return t.storeCommand(run, own, &c, undo, content)
+		t.cmds[in.Key] = place{n: c.n, run: run.n, last: seq, status: status}
+		return nil
 	}
 	o.orphaned = func() *op {
 		return l.outcomeOp(Outcome{Key: in.Key, Status: StatusCancelled, Error: "the run was cancelled before it began"})
 	}
-	if err := l.w.do(ctx, o); err != nil {
-		return l.describe(err)
-	}
-	l.setLive(in.Key, status)
-	return nil
+	return o, nil
 }
 
 // describe leaves answers as they are and words the rest.
@@ -152,36 +208,58 @@ func (l *Ledger) describe(err error) error {
 	return storeError(l.path, "be written", err)
 }
 
-// storeCommand writes a whole row of commands, in the place of an older one.
-func (t *txn) storeCommand(run int64, owner string, c *Command, undo, content []byte) error {
-	var extra int64
-	if c.Extra {
-		extra = c.N
+// takeStaged makes room for an intent whose key is taken: by the same command,
+// staged, which it continues under the same number; else it is a
+// *DuplicateError.
+func (t *txn) takeStaged(in *Intent) (place, error) {
+	s, err := t.stmt(commandQuery + " WHERE r.id = ? AND c.turn = ? AND c.channel = ? AND c.id = ? AND c.extra = 0")
+	if err != nil {
+		return place{}, err
 	}
-	_, err := t.exec(`INSERT OR REPLACE INTO commands (n, run, turn, channel, id, extra, status, owner, last_event,
-		intent_at, outcome_at, injected, recovered, tool, path, dest, cmd, abs, abs_dest, before_hash, after_hash,
-		dest_before, need_result, flow, via, risk, rung, temp, undo, content, secret, content_sum, summary, args, code,
-		error, bytes, added, removed, stdout, stderr, exit_code, notes)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
-		c.N, run, c.Turn, c.Channel, c.ID, extra, string(c.Status), owner, c.LastEvent,
-		micros(c.IntentAt), nullTime(c.OutcomeAt), c.Tool, c.Path, c.Dest, c.Cmd, c.Abs, c.AbsDest, c.BeforeHash, c.AfterHash,
-		c.DestBefore, c.NeedResult, string(c.Flow), string(c.Via), c.Risk, c.Rung, c.Temp, undo, content, c.Secret, c.ContentSum,
-		c.Summary, nullText(c.Args), c.Code, c.Error, c.Bytes, c.Added, c.Removed, c.Stdout, c.Stderr, c.ExitCode, notesText(c.Notes))
-	return err
+	var old Command
+	if err := scanCommand(s.QueryRowContext(bg, in.Run, in.Turn, in.Channel, in.ID), &old); err != nil {
+		return place{}, fmt.Errorf("command %s can neither be recorded nor read: %w", in.Key, err)
+	}
+	same := old.Tool == in.Tool && old.Path == in.Path && old.Dest == in.Dest && old.Cmd == in.Cmd && old.ContentSum == in.ContentHash
+	if !same || old.Status != StatusStaged || in.Staged {
+		return place{}, &DuplicateError{Existing: old, Same: same}
+	}
+	p, err := t.find(in.Key)
+	if err == nil {
+		_, err = t.exec("DELETE FROM commands WHERE n = ?", p.n)
+	}
+	return p, err
 }
 
-func nullTime(t *time.Time) any {
-	if t == nil {
-		return nil
-	}
-	return micros(*t)
+// projection is a new row of commands.
+type projection struct {
+	n, run           int64
+	key              Key
+	extra            bool
+	status           Status
+	owner            string
+	tool, path, dest string
+	secret           bool
+	undo, content    any // numbers in blobs, or nil
+	final            bool
 }
 
-func notesText(notes []string) any {
-	if len(notes) == 0 {
-		return nil
+// store adds a row of commands, introduced by the row seq of the chain; stored
+// is false when the key is taken.
+func (t *txn) store(c *projection, seq int64) (stored bool, err error) {
+	var extra, detail int64
+	if c.extra {
+		extra = c.n
 	}
-	return string(body(notes))
+	if c.final {
+		detail = seq
+	}
+	n, err := t.exec(`INSERT INTO commands (n, run, turn, channel, id, extra, status, intent_row, detail_row, status_row,
+		last_row, owner, tool, path, dest, secret, undo, content)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?8, ?8, ?10, ?11, ?12, ?13, ?14, ?15, ?16) ON CONFLICT DO NOTHING`,
+		c.n, c.run, c.key.Turn, c.key.Channel, c.key.ID, extra, string(c.status), seq, detail,
+		c.owner, c.tool, c.path, c.dest, c.secret, c.undo, c.content)
+	return n > 0, err
 }
 
 // Outcome says what became of an announced command. It shares the next commit,
@@ -214,37 +292,38 @@ func (l *Ledger) outcomeOp(o Outcome) *op {
 	ob := outcomeBody{Key: o.Key, Status: o.Status, Code: o.Code, Error: o.Error, Bytes: o.Bytes, Added: o.Added,
 		Removed: o.Removed, Rung: o.Rung, Stdout: o.Stdout, Stderr: o.Stderr, ExitCode: o.ExitCode, Notes: o.Notes}
 	b := body(ob)
-	notes := notesText(o.Notes)
 	return &op{size: len(b) + len(o.Stdout) + len(o.Stderr), apply: func(t *txn) error {
-		var n, run int64
-		var from Status
-		found, err := t.one(`SELECT c.n, c.run, c.status FROM commands c JOIN runs r ON r.n = c.run
-			WHERE r.id = ? AND c.turn = ? AND c.channel = ? AND c.id = ? AND c.extra = 0`,
-			[]any{o.Run, o.Turn, o.Channel, o.ID}, &n, &run, &from)
+		p, err := t.find(o.Key)
 		switch {
 		case err != nil:
 			return err
-		case !found:
+		case p.n == 0:
 			return fmt.Errorf("outcome %s of command %s: %w", o.Status, o.Key, ErrNotFound)
-		case !from.mayBecome(o.Status): // another process was there first
-			return transitionError(o.Key, from, o.Status)
+		case !p.status.mayBecome(o.Status): // another process was there first
+			return transitionError(o.Key, p.status, o.Status)
 		}
-		seq, err := t.append(row{at: at, run: run, cmd: n, typ: EventOutcome, body: b})
-		if err != nil {
-			return err
-		}
-		if o.Status.takesBack() {
-			_, err = t.exec(`UPDATE commands SET injected = CASE WHEN status = ?1 THEN injected END, status = ?1, last_event = ?2,
-				outcome_at = ?3, code = ?4, error = ?5, notes = coalesce(?6, notes) WHERE n = ?7`,
-				string(o.Status), seq, at, o.Code, o.Error, notes, n)
-			return err
-		}
-		_, err = t.exec(`UPDATE commands SET injected = CASE WHEN status = ?1 THEN injected END, status = ?1, last_event = ?2,
-			outcome_at = ?3, code = ?4, error = ?5, notes = ?6, bytes = ?8, added = ?9, removed = ?10, stdout = ?11, stderr = ?12,
-			exit_code = ?13, rung = CASE WHEN ?14 = '' THEN rung ELSE ?14 END WHERE n = ?7`,
-			string(o.Status), seq, at, o.Code, o.Error, notes, n, o.Bytes, o.Added, o.Removed, o.Stdout, o.Stderr, o.ExitCode, o.Rung)
-		return err
+		return t.setStatus(o.Key, p, o.Status, row{at: at, typ: EventOutcome, body: b})
 	}}
+}
+
+// setStatus appends the row that changes a command's status. The model has to
+// be told about a change again.
+func (t *txn) setStatus(k Key, p place, s Status, r row) error {
+	r.run, r.cmd, r.prev = p.run, p.n, p.last
+	seq, err := t.append(r)
+	if err != nil {
+		return err
+	}
+	if s.takesBack() {
+		_, err = t.exec("UPDATE commands SET injected = CASE WHEN status = ?1 THEN injected END, status = ?1, status_row = ?2, last_row = ?2 WHERE n = ?3",
+			string(s), seq, p.n)
+	} else {
+		_, err = t.exec(`UPDATE commands SET injected = CASE WHEN status = ?1 THEN injected END, status = ?1, status_row = ?2, last_row = ?2,
+			detail_row = ?2 WHERE n = ?3`, string(s), seq, p.n)
+	}
+	p.status, p.last = s, seq
+	t.cmds[k] = p
+	return err
 }
 
 // Record stores a command that never had an intent (a read, skipped, failed
@@ -267,11 +346,7 @@ func (l *Ledger) Record(c Command) error {
 	}
 	at := l.stamp(c.IntentAt)
 	c.IntentAt = fromMicros(at)
-	out := c.IntentAt
-	if c.OutcomeAt != nil {
-		out = *c.OutcomeAt
-	}
-	c.OutcomeAt, c.Injected, c.Recovered, c.UndoBlob, c.Content = &out, nil, false, "", ""
+	c.Injected, c.Recovered, c.UndoBlob, c.Content = nil, false, "", ""
 	c.Stdout, c.Stderr = cut(c.Stdout), cut(c.Stderr)
 	c.N, c.LastEvent, c.Extra = 0, 0, false
 	b := body(c)
@@ -280,31 +355,26 @@ func (l *Ledger) Record(c Command) error {
 		if err != nil {
 			return err
 		}
-		c := c
-		var other int64
-		found, err := t.command(c.Key, &other)
+		other, err := t.find(c.Key)
 		if err != nil {
 			return err
 		}
-		c.Extra = found || c.ID <= 0
-		c.N = t.next()
-		c.LastEvent = c.N
-		if _, err := t.append(row{at: at, run: run, cmd: c.N, typ: EventRecord, body: b}); err != nil {
+		p := projection{n: t.next(), run: run.n, key: c.Key, extra: other.n != 0 || c.ID <= 0, status: c.Status, owner: own,
+			tool: c.Tool, path: c.Path, dest: c.Dest, secret: c.Secret, final: true}
+		r := row{at: at, run: run.n, cmd: p.n, typ: EventRecord, body: b}
+		if !p.extra {
+			if r.prev, err = t.takeLoose(run, c.Key); err != nil {
+				return err
+			}
+		}
+		seq, err := t.append(r)
+		if err != nil {
 			return err
 		}
-		return t.storeCommand(run, own, &c, nil, nil)
+		if !p.extra {
+			t.cmds[c.Key] = place{n: p.n, run: run.n, last: seq, status: c.Status}
+		}
+		_, err = t.store(&p, seq)
+		return err
 	}})
-}
-
-// load reads one command by its key.
-func (t *txn) load(k Key) (c Command, found bool, err error) {
-	s, err := t.stmt(commandQuery + " WHERE r.id = ? AND c.turn = ? AND c.channel = ? AND c.id = ? AND c.extra = 0")
-	if err != nil {
-		return Command{}, false, err
-	}
-	err = scanCommand(s.QueryRowContext(bg, k.Run, k.Turn, k.Channel, k.ID), &c)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Command{}, false, nil
-	}
-	return c, err == nil, err
 }

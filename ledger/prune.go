@@ -83,14 +83,15 @@ func vacuum(t *txn) error {
 
 // victims lists the runs to remove, oldest last word first.
 func (t *txn) victims(at int64, age time.Duration, size int64) ([]int64, error) {
-	rows, err := t.query(`SELECT r.n, max(r.ended, coalesce((SELECT max(outcome_at) FROM commands c WHERE c.run = r.n), 0)) AS last,
-			coalesce((SELECT sum(length(e.type) + coalesce(length(e.body), 0) + 120) FROM events e WHERE e.run = r.n), 0)
-			+ coalesce((SELECT sum(600 + length(c.cmd) + length(c.stdout) + length(c.stderr)
-				+ coalesce((SELECT b.size FROM blobs b WHERE b.hash = c.undo), 0)
-				+ coalesce((SELECT b.size FROM blobs b WHERE b.hash = c.content), 0)) FROM commands c WHERE c.run = r.n), 0)
+	rows, err := t.query(`SELECT r.n, max(r.ended, coalesce(e.last, 0)) AS last, coalesce(e.size, 0) + coalesce(c.size, 0)
 		FROM runs r
-		WHERE r.ended IS NOT NULL AND r.state <> 'suspended'
-			AND NOT EXISTS (SELECT 1 FROM commands c WHERE c.run = r.n AND c.status IN ('intent', 'staged', 'uncertain'))
+		LEFT JOIN (SELECT run, max(at) AS last, sum(length(type) + coalesce(length(body), 0) + 120) AS size FROM events GROUP BY run) e
+			ON e.run = r.n
+		LEFT JOIN (SELECT c.run, sum(200 + coalesce(u.size, 0) + coalesce(x.size, 0)) AS size,
+				sum(c.status IN ('intent', 'staged', 'uncertain')) AS open
+			FROM commands c LEFT JOIN blobs u ON u.n = c.undo LEFT JOIN blobs x ON x.n = c.content GROUP BY c.run) c
+			ON c.run = r.n
+		WHERE r.ended IS NOT NULL AND r.state <> 'suspended' AND coalesce(c.open, 0) = 0
 		ORDER BY last, r.n`)
 	if err != nil {
 		return nil, err
@@ -132,6 +133,7 @@ func (t *txn) usedBytes() (int64, error) {
 }
 
 func (t *txn) prune(victims []int64, at int64, res *PruneResult) error {
+	t.forget()
 	sessions := map[string]bool{}
 	for _, run := range victims {
 		var session string
@@ -144,11 +146,10 @@ func (t *txn) prune(victims []int64, at int64, res *PruneResult) error {
 			return err
 		}
 		res.Commands += int(n)
-		if _, err := t.exec("DELETE FROM turns WHERE run = ?", run); err != nil {
-			return err
-		}
-		if _, err := t.exec("DELETE FROM runs WHERE n = ?", run); err != nil {
-			return err
+		for _, q := range []string{"DELETE FROM turns WHERE run = ?", "DELETE FROM loose WHERE run = ?", "DELETE FROM runs WHERE n = ?"} {
+			if _, err := t.exec(q, run); err != nil {
+				return err
+			}
 		}
 		res.Runs++
 	}
@@ -157,18 +158,18 @@ func (t *txn) prune(victims []int64, at int64, res *PruneResult) error {
 			return err
 		}
 	}
-	n, err := t.exec(`DELETE FROM blobs WHERE hash NOT IN
+	n, err := t.exec(`DELETE FROM blobs WHERE n NOT IN
 		(SELECT undo FROM commands WHERE undo IS NOT NULL UNION SELECT content FROM commands WHERE content IS NOT NULL)`)
 	if err != nil {
 		return err
 	}
 	res.Blobs = int(n)
-	return t.pruneChain(victims, at, res)
+	return t.pruneChain(at, res)
 }
 
 // pruneChain removes the rows before the first one that a kept run needs, and
 // the bodies of the removed runs' other rows.
-func (t *txn) pruneChain(victims []int64, at int64, res *PruneResult) error {
+func (t *txn) pruneChain(at int64, res *PruneResult) error {
 	through := t.seq
 	var first *int64
 	if _, err := t.one("SELECT min(n) FROM runs", nil, &first); err != nil {
@@ -197,13 +198,11 @@ func (t *txn) pruneChain(victims []int64, at int64, res *PruneResult) error {
 	} else if p.Through, p.Hash, err = t.oldAnchor(); err != nil {
 		return err
 	}
-	for _, run := range victims {
-		n, err := t.dropBodies(run)
-		if err != nil {
-			return err
-		}
-		res.Events += n
+	n, err := t.dropBodies()
+	if err != nil {
+		return err
 	}
+	res.Events += n
 	p.Events = res.Events
 	_, err = t.append(row{at: at, typ: EventPrune, body: body(p)})
 	return err
@@ -219,9 +218,9 @@ func (t *txn) oldAnchor() (int64, string, error) {
 	return seq, hex.EncodeToString(hash[:]), err
 }
 
-// dropBodies replaces the bodies of a run's rows by their digests.
-func (t *txn) dropBodies(run int64) (int, error) {
-	rows, err := t.query("SELECT seq, body FROM events WHERE run = ? AND body IS NOT NULL", run)
+// dropBodies replaces the bodies of removed runs' rows by their digests.
+func (t *txn) dropBodies() (int, error) {
+	rows, err := t.query("SELECT seq, body FROM events WHERE body IS NOT NULL AND run > 0 AND run NOT IN (SELECT n FROM runs)")
 	if err != nil {
 		return 0, err
 	}
@@ -268,7 +267,7 @@ func (l *Ledger) PurgeBlobs(ctx context.Context, hashes ...string) error {
 		}
 		sums[i] = b
 	}
-	err := l.w.do(ctx, &op{apply: func(t *txn) error { return t.purge(at, 0, 0, sums) }})
+	err := l.w.do(ctx, &op{apply: func(t *txn) error { return t.purge(at, nil, sums) }})
 	if err != nil {
 		return l.describe(err)
 	}
@@ -281,10 +280,10 @@ func emptyLog(t *txn) error {
 	return err
 }
 
-func (t *txn) purge(at, run, cmd int64, sums [][]byte) error {
+func (t *txn) purge(at int64, k *Key, sums [][]byte) error {
 	var p purgeBody
 	for _, sum := range sums {
-		n, err := t.exec("UPDATE blobs SET data = NULL WHERE hash = ? AND data IS NOT NULL", sum)
+		n, err := t.exec("UPDATE blobs SET data = NULL WHERE n >= ? AND n < ? + 16 AND hash = ? AND data IS NOT NULL", blobNumber(sum), blobNumber(sum), sum)
 		if err != nil {
 			return err
 		}
@@ -295,24 +294,35 @@ func (t *txn) purge(at, run, cmd int64, sums [][]byte) error {
 	if len(p.Blobs) == 0 {
 		return nil
 	}
-	_, err := t.append(row{at: at, run: run, cmd: cmd, typ: EventPurge, body: body(p)})
+	r := row{at: at, typ: EventPurge, body: body(p)}
+	if k != nil {
+		where, err := t.find(*k)
+		if err != nil {
+			return err
+		}
+		return t.about(*k, &where, r)
+	}
+	_, err := t.append(r)
 	return err
 }
 
 // purgeSecrets removes the texts of a command that touched a secret file.
-func (t *txn) purgeSecrets(cmd, at int64) error {
-	var run int64
-	var secret bool
-	var undo, content []byte
-	found, err := t.one("SELECT run, secret, undo, content FROM commands WHERE n = ?", []any{cmd}, &run, &secret, &undo, &content)
-	if err != nil || !found || !secret {
+func (t *txn) purgeSecrets(k Key, cmd, at int64) error {
+	rows, err := t.query("SELECT b.hash FROM commands c JOIN blobs b ON b.n IN (c.undo, c.content) WHERE c.n = ? AND c.secret", cmd)
+	if err != nil {
 		return err
 	}
+	defer rows.Close()
 	var sums [][]byte
-	for _, sum := range [][]byte{undo, content} {
-		if sum != nil {
-			sums = append(sums, sum)
+	for rows.Next() {
+		var sum []byte
+		if err := rows.Scan(&sum); err != nil {
+			return err
 		}
+		sums = append(sums, sum)
 	}
-	return t.purge(at, run, cmd, sums)
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return t.purge(at, &k, sums)
 }

@@ -7,44 +7,68 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
 
-// commandQuery reads all of a command, for scanCommand.
-const commandQuery = `SELECT c.n, r.id, c.turn, c.channel, c.id, c.extra, c.status, c.last_event, c.intent_at, c.outcome_at,
-	c.injected, c.recovered, c.tool, c.path, c.dest, c.cmd, c.abs, c.abs_dest, c.before_hash, c.after_hash, c.dest_before,
-	c.need_result, c.flow, c.via, c.risk, c.rung, c.temp, c.undo, c.content, c.secret, c.content_sum, c.summary, c.args, c.code,
-	c.error, c.bytes, c.added, c.removed, c.stdout, c.stderr, c.exit_code, c.notes
-	FROM commands c JOIN runs r ON r.n = c.run`
+// commandQuery reads all of a command, for scanCommand: its row, and the bodies
+// of the rows that it is made from.
+const commandQuery = `SELECT c.n, r.id, c.turn, c.channel, c.id, c.extra, c.status, c.injected, c.secret, c.tool, c.path, c.dest,
+	c.status_row, i.at, i.body, d.at, d.body, s.at, s.body, c.detail_row = c.intent_row
+	FROM commands c JOIN runs r ON r.n = c.run
+	LEFT JOIN events i ON i.seq = c.intent_row
+	LEFT JOIN events d ON d.seq = c.detail_row AND d.seq <> c.intent_row
+	LEFT JOIN events s ON s.seq = c.status_row AND s.seq <> c.detail_row AND s.seq <> c.intent_row`
 
-func scanCommand(row interface{ Scan(...any) error }, c *Command) error {
-	var extra, intentAt int64
-	var outcomeAt, injected, exitCode sql.NullInt64
-	var args, notes sql.NullString
-	var undo, content []byte
-	err := row.Scan(&c.N, &c.Run, &c.Turn, &c.Channel, &c.ID, &extra, &c.Status, &c.LastEvent, &intentAt, &outcomeAt,
-		&injected, &c.Recovered, &c.Tool, &c.Path, &c.Dest, &c.Cmd, &c.Abs, &c.AbsDest, &c.BeforeHash, &c.AfterHash, &c.DestBefore,
-		&c.NeedResult, &c.Flow, &c.Via, &c.Risk, &c.Rung, &c.Temp, &undo, &content, &c.Secret, &c.ContentSum, &c.Summary, &args, &c.Code,
-		&c.Error, &c.Bytes, &c.Added, &c.Removed, &c.Stdout, &c.Stderr, &exitCode, &notes)
+func scanCommand(r interface{ Scan(...any) error }, out *Command) error {
+	var c, row Command // what the bodies say, what the row says
+	var raw rawPaths
+	var extra int64
+	var injected, announced, detailed, decided sql.NullInt64
+	var intent, detail, last []byte
+	var recorded bool // one row announced and ended it
+	err := r.Scan(&row.N, &row.Run, &row.Turn, &row.Channel, &row.ID, &extra, &row.Status, &injected, &row.Secret, &row.Tool, &row.Path, &row.Dest,
+		&row.LastEvent, &announced, &intent, &detailed, &detail, &decided, &last, &recorded)
 	if err != nil {
 		return err
 	}
-	c.Extra = extra != 0
-	c.IntentAt, c.OutcomeAt, c.Injected = fromMicros(intentAt), timeOrNil(outcomeAt), timeOrNil(injected)
-	c.UndoBlob, c.Content = hexOrEmpty(undo), hexOrEmpty(content)
-	if exitCode.Valid {
-		code := int(exitCode.Int64)
-		c.ExitCode = &code
+	if err := errors.Join(decode(intent, &c), decode(intent, &raw), decode(detail, &c)); err != nil {
+		return fmt.Errorf("command %d: %w", row.N, err)
 	}
-	if args.Valid {
-		c.Args = json.RawMessage(args.String)
+	if err := raw.restore(&c); err != nil {
+		return fmt.Errorf("command %d: %w", row.N, err)
 	}
-	if notes.Valid {
-		return json.Unmarshal([]byte(notes.String), &c.Notes)
+	if last != nil { // it was taken back: its sizes and output stay
+		var o outcomeBody
+		if err := decode(last, &o); err != nil {
+			return fmt.Errorf("command %d: %w", row.N, err)
+		}
+		c.Code, c.Error = o.Code, o.Error
+		if o.Notes != nil {
+			c.Notes = o.Notes
+		}
 	}
+	c.N, c.Key, c.Extra, c.Status, c.Secret = row.N, row.Key, extra != 0, row.Status, row.Secret
+	c.Tool, c.Path, c.Dest, c.LastEvent = row.Tool, row.Path, row.Dest, row.LastEvent
+	c.Injected, c.IntentAt = timeOrNil(injected), fromMicros(announced.Int64)
+	switch {
+	case decided.Valid:
+		c.OutcomeAt = timeOrNil(decided)
+	case detailed.Valid:
+		c.OutcomeAt = timeOrNil(detailed)
+	case recorded && c.OutcomeAt == nil:
+		c.OutcomeAt = timeOrNil(announced)
+	}
+	*out = c
 	return nil
+}
+
+// decode reads a row's body; a missing one says nothing.
+func decode(body []byte, v any) error {
+	if body == nil {
+		return nil
+	}
+	return json.Unmarshal(body, v)
 }
 
 func timeOrNil(us sql.NullInt64) *time.Time {
@@ -220,7 +244,10 @@ func (l *Ledger) Show(ctx context.Context, ref string) (Detail, error) {
 		}
 		*b.text = data
 	}
-	d.Events, err = l.events(ctx, db, "WHERE e.cmd = ? AND e.cmd > 0 ORDER BY e.seq", n)
+	d.Events, err = l.events(ctx, db, `WHERE e.seq IN (WITH RECURSIVE about (seq) AS (
+		SELECT last_row FROM commands WHERE n = ?
+		UNION SELECT e.prev FROM about JOIN events e ON e.seq = about.seq WHERE e.prev > 0)
+		SELECT seq FROM about) ORDER BY e.seq`, n)
 	return d, err
 }
 
@@ -406,35 +433,4 @@ func (l *Ledger) events(ctx context.Context, db *sql.DB, where string, args ...a
 		events = append(events, e)
 	}
 	return events, l.failed(ctx, rows.Err())
-}
-
-// Blob returns a stored text by its hash; a missing or purged one wraps
-// ErrNotFound.
-func (l *Ledger) Blob(ctx context.Context, hash string) ([]byte, error) {
-	db, err := l.reader(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return l.blob(ctx, db, hash)
-}
-
-func (l *Ledger) blob(ctx context.Context, db *sql.DB, hash string) ([]byte, error) {
-	sum, err := hex.DecodeString(hash)
-	if err != nil || len(sum) == 0 {
-		return nil, fmt.Errorf("text %q: %w", hash, ErrNotFound)
-	}
-	var data []byte
-	var purged bool
-	err = db.QueryRowContext(ctx, "SELECT data, data IS NULL FROM blobs WHERE hash = ?", sum).Scan(&data, &purged)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, fmt.Errorf("text %s: %w", hash, ErrNotFound)
-	case err != nil:
-		return nil, l.failed(ctx, err)
-	case purged:
-		return nil, fmt.Errorf("text %s was purged: %w", hash, ErrNotFound)
-	case data == nil:
-		data = []byte{}
-	}
-	return slices.Clip(data), nil
 }

@@ -3,8 +3,6 @@ package ledger
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,54 +46,46 @@ func (l *Ledger) StartRun(r Run) error {
 	r.Started, r.Ended, r.State, r.Counts = fromMicros(at), nil, RunRunning, nil
 	b := body(r)
 	return l.w.put(&op{size: len(b), apply: func(t *txn) error {
-		n, err := t.runNumber(r.ID)
+		known, err := t.findRun(r.ID)
 		if err != nil {
 			return err
 		}
-		seq, err := t.append(row{at: at, run: orNext(n, t), typ: EventRunStart, body: b})
-		if err != nil {
+		if known == nil {
+			_, err := t.newRun(r, own, at, b)
 			return err
 		}
-		if n == 0 {
-			return t.insertRun(seq, r, own, at)
+		if _, err := t.append(row{at: at, run: known.n, typ: EventRunStart, body: b}); err != nil {
+			return err
 		}
-		_, err = t.exec("UPDATE runs SET owner = ?, ended = NULL, state = ?, reason = '' WHERE n = ?", own, RunRunning, n)
+		_, err = t.exec("UPDATE runs SET owner = ?, ended = NULL, state = ?, reason = '' WHERE n = ?", own, RunRunning, known.n)
 		return err
 	}})
 }
 
-func orNext(n int64, t *txn) int64 {
-	if n == 0 {
-		return t.next()
+func (t *txn) newRun(r Run, owner string, at int64, b []byte) (*runInfo, error) {
+	n, err := t.append(row{at: at, run: t.next(), typ: EventRunStart, body: b})
+	if err != nil {
+		return nil, err
 	}
-	return n
-}
-
-func (t *txn) insertRun(n int64, r Run, owner string, at int64) error {
-	_, err := t.exec(`INSERT INTO runs (n, id, session, task, model, dir, owner, started, state, reason)
+	_, err = t.exec(`INSERT INTO runs (n, id, session, task, model, dir, owner, started, state, reason)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '')`, n, r.ID, r.Session, r.Task, r.Model, r.Dir, owner, at, RunRunning)
-	return err
-}
-
-// runNumber finds a run by its id; 0 = unknown.
-func (t *txn) runNumber(id string) (n int64, err error) {
-	_, err = t.one("SELECT n FROM runs WHERE id = ?", []any{id}, &n)
-	return n, err
+	if err != nil {
+		return nil, err
+	}
+	info := &runInfo{n: n, loose: map[Key]int64{}}
+	t.runs[r.ID] = info
+	return info, nil
 }
 
 // ensureRun finds a run, or makes one that nobody started properly: what is
 // said about it must not be lost.
-func (t *txn) ensureRun(id, owner string, at int64) (int64, error) {
-	n, err := t.runNumber(id)
-	if err != nil || n != 0 {
-		return n, err
+func (t *txn) ensureRun(id, owner string, at int64) (*runInfo, error) {
+	r, err := t.findRun(id)
+	if err != nil || r != nil {
+		return r, err
 	}
-	r := Run{ID: id, Started: fromMicros(at), State: RunRunning}
-	n, err = t.append(row{at: at, run: t.next(), typ: EventRunStart, body: body(r)})
-	if err != nil {
-		return 0, err
-	}
-	return n, t.insertRun(n, r, owner, at)
+	run := Run{ID: id, Started: fromMicros(at), State: RunRunning}
+	return t.newRun(run, owner, at, body(run))
 }
 
 // turnBody is the body of the rows about turns.
@@ -114,15 +104,15 @@ func (l *Ledger) StartTurn(run string, turn int) error {
 	at := l.stamp(time.Time{})
 	b := body(turnBody{Turn: turn})
 	return l.w.put(&op{size: len(b), apply: func(t *txn) error {
-		n, err := t.ensureRun(run, own, at)
+		r, err := t.ensureRun(run, own, at)
 		if err != nil {
 			return err
 		}
-		if _, err := t.append(row{at: at, run: n, typ: EventTurnStart, body: b}); err != nil {
+		if _, err := t.append(row{at: at, run: r.n, typ: EventTurnStart, body: b}); err != nil {
 			return err
 		}
 		_, err = t.exec(`INSERT INTO turns (run, turn, started, finish) VALUES (?, ?, ?, '')
-			ON CONFLICT (run, turn) DO UPDATE SET started = excluded.started, ended = NULL, finish = ''`, n, turn, at)
+			ON CONFLICT (run, turn) DO UPDATE SET started = excluded.started, ended = NULL, finish = ''`, r.n, turn, at)
 		return err
 	}})
 }
@@ -140,16 +130,16 @@ func (l *Ledger) EndTurn(run string, turn int, finish string, usage json.RawMess
 	b := body(turnBody{Turn: turn, Finish: finish, Usage: usage})
 	u := nullText(usage)
 	return l.w.put(&op{size: len(b), apply: func(t *txn) error {
-		n, err := t.ensureRun(run, own, at)
+		r, err := t.ensureRun(run, own, at)
 		if err != nil {
 			return err
 		}
-		if _, err := t.append(row{at: at, run: n, typ: EventTurnEnd, body: b}); err != nil {
+		if _, err := t.append(row{at: at, run: r.n, typ: EventTurnEnd, body: b}); err != nil {
 			return err
 		}
 		_, err = t.exec(`INSERT INTO turns (run, turn, started, ended, finish, usage) VALUES (?, ?, ?, ?, ?, ?)
 			ON CONFLICT (run, turn) DO UPDATE SET ended = excluded.ended, finish = excluded.finish, usage = excluded.usage`,
-			n, turn, at, at, finish, u)
+			r.n, turn, at, at, finish, u)
 		return err
 	}})
 }
@@ -174,11 +164,11 @@ func (l *Ledger) EndRun(run, state, reason string, usage json.RawMessage) error 
 	b := body(endBody{State: state, Reason: reason, Usage: usage})
 	u := nullText(usage)
 	err = l.w.put(&op{size: len(b), apply: func(t *txn) error {
-		n, err := t.ensureRun(run, own, at)
+		r, err := t.ensureRun(run, own, at)
 		if err != nil {
 			return err
 		}
-		return t.endRun(n, at, state, reason, u, b)
+		return t.endRun(r.n, at, state, reason, u, b)
 	}})
 	l.mu.Lock()
 	delete(l.live, run)
@@ -210,11 +200,11 @@ func (l *Ledger) Event(run string, seq int64, typ string, body json.RawMessage) 
 	at := l.stamp(time.Time{})
 	b := bytes.Clone(body)
 	return l.w.put(&op{size: len(b), lazy: true, apply: func(t *txn) error {
-		n, err := t.ensureRun(run, own, at)
+		r, err := t.ensureRun(run, own, at)
 		if err != nil {
 			return err
 		}
-		_, err = t.append(row{at: at, run: n, runSeq: seq, typ: typ, body: b})
+		_, err = t.append(row{at: at, run: r.n, runSeq: seq, typ: typ, body: b})
 		return err
 	}})
 }
@@ -239,7 +229,7 @@ func (l *Ledger) Review(k Key, r Review) error {
 		if r.Action != ReviewKeep || len(r.Hunks) > 0 || cmd == 0 {
 			return nil
 		}
-		return t.purgeSecrets(cmd, at)
+		return t.purgeSecrets(k, cmd, at)
 	})
 }
 
@@ -251,19 +241,35 @@ func (l *Ledger) note(k Key, typ string, at int64, v any, then func(*txn, int64)
 	}
 	b := body(v)
 	return l.w.put(&op{size: len(b), apply: func(t *txn) error {
-		n, err := t.ensureRun(k.Run, own, at)
+		run, err := t.ensureRun(k.Run, own, at)
 		if err != nil {
 			return err
 		}
-		var cmd int64
-		if _, err := t.command(k, &cmd); err != nil {
+		p, err := t.find(k)
+		if err != nil {
 			return err
 		}
-		if _, err := t.append(row{at: at, run: n, cmd: cmd, typ: typ, body: b}); err != nil || then == nil {
+		if p.n == 0 { // linked when the command comes
+			return t.addLoose(run, k, row{at: at, typ: typ, body: b})
+		}
+		if err := t.about(k, &p, row{at: at, typ: typ, body: b}); err != nil || then == nil {
 			return err
 		}
-		return then(t, cmd)
+		return then(t, p.n)
 	}})
+}
+
+// about appends a row about a command that is there.
+func (t *txn) about(k Key, p *place, r row) error {
+	r.run, r.cmd, r.prev = p.run, p.n, p.last
+	seq, err := t.append(r)
+	if err != nil {
+		return err
+	}
+	p.last = seq
+	t.cmds[k] = *p
+	_, err = t.exec("UPDATE commands SET last_row = ? WHERE n = ?", seq, p.n)
+	return err
 }
 
 // Injected marks the outcomes of these commands as told to the model, without
@@ -273,63 +279,23 @@ func (l *Ledger) Injected(keys ...Key) error {
 	keys = append([]Key(nil), keys...)
 	return l.w.put(&op{size: len(keys) * 128, apply: func(t *txn) error {
 		for _, k := range keys {
-			var cmd, run int64
-			found, err := t.one(`SELECT c.n, c.run FROM commands c JOIN runs r ON r.n = c.run
-				WHERE r.id = ? AND c.turn = ? AND c.channel = ? AND c.id = ? AND c.extra = 0`, []any{k.Run, k.Turn, k.Channel, k.ID}, &cmd, &run)
+			p, err := t.find(k)
 			if err != nil {
 				return err
 			}
-			if !found {
+			if p.n == 0 {
 				continue // pruned, or never recorded: nothing to mark
 			}
-			if _, err := t.append(row{at: at, run: run, cmd: cmd, typ: EventInjected, body: body(k)}); err != nil {
+			if err := t.about(k, &p, row{at: at, typ: EventInjected, body: body(k)}); err != nil {
 				return err
 			}
-			if _, err := t.exec("UPDATE commands SET injected = ? WHERE n = ?", at, cmd); err != nil {
+			if _, err = t.exec("UPDATE commands SET injected = ? WHERE n = ?", at, p.n); err != nil {
 				return err
 			}
 		}
 		return nil
 	}})
 }
-
-// command finds a command by its key; extra columns may be read with it.
-func (t *txn) command(k Key, n *int64) (bool, error) {
-	return t.one(`SELECT c.n FROM commands c JOIN runs r ON r.n = c.run
-		WHERE r.id = ? AND c.turn = ? AND c.channel = ? AND c.id = ? AND c.extra = 0`, []any{k.Run, k.Turn, k.Channel, k.ID}, n)
-}
-
-// putBlob stores a text once and returns its hash; nil for no text.
-func (t *txn) putBlob(data, hash []byte, secret bool) error {
-	if hash == nil {
-		return nil
-	}
-	var n int64
-	var there, marked bool
-	found, err := t.one("SELECT n, data IS NOT NULL, secret FROM blobs WHERE hash = ?", []any{hash}, &n, &there, &marked)
-	switch {
-	case err != nil:
-		return err
-	case !found:
-		_, err = t.exec("INSERT INTO blobs (hash, size, secret, data) VALUES (?, ?, ?, ?)", hash, len(data), secret, data)
-	case !there: // purged once, wanted again
-		_, err = t.exec("UPDATE blobs SET data = ?, secret = ? WHERE n = ?", data, secret, n)
-	case secret && !marked:
-		_, err = t.exec("UPDATE blobs SET secret = 1 WHERE n = ?", n)
-	}
-	return err
-}
-
-// blobHash is nil for a nil text; an empty one is a text too.
-func blobHash(data []byte) []byte {
-	if data == nil {
-		return nil
-	}
-	sum := sha256.Sum256(data)
-	return sum[:]
-}
-
-func hexOrEmpty(hash []byte) string { return hex.EncodeToString(hash) }
 
 // checkJSON refuses what could not be given back as JSON.
 func checkJSON(what string, b json.RawMessage) error {

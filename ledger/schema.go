@@ -7,9 +7,18 @@ const applicationID = 0x54464c47
 // the last one done is PRAGMA user_version. Entries are never changed, only
 // added.
 //
-// commands and runs are projections of the chain in events: they could be
-// rebuilt from it. The number n of a run, a session or a command is the number
-// of the row that introduced it, so it is never used twice.
+// commands and runs are projections of the chain in events and could be rebuilt
+// from it. The number n of a run, a session or a command is the number of the
+// row that introduced it, so it is never used twice. A command keeps here only
+// what is searched for; its other fields are read from the bodies of the rows
+// intent_row (what was announced), detail_row (the last outcome that says what
+// the effect was) and status_row (what set the status). The rows about one
+// command form a list, newest first: last_row, then events.prev.
+//
+// Every page that a commit touches is written to the log and synced, so there
+// is no index that can be done without: open intents are found by a mark in
+// meta (see settle.go), and the number of a text in blobs begins as the first
+// eight bytes of its hash (see blob.go).
 var migrations = [...]string{`
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE events (
@@ -18,13 +27,13 @@ CREATE TABLE events (
 	run     INTEGER NOT NULL,
 	run_seq INTEGER NOT NULL,
 	cmd     INTEGER NOT NULL,
+	prev    INTEGER NOT NULL,
 	type    TEXT NOT NULL,
 	body    TEXT,
 	digest  BLOB,
 	hash    BLOB NOT NULL
 );
 CREATE INDEX events_run ON events (run, run_seq) WHERE run_seq > 0;
-CREATE INDEX events_cmd ON events (cmd) WHERE cmd > 0;
 CREATE TABLE sessions (
 	n       INTEGER PRIMARY KEY,
 	id      TEXT NOT NULL UNIQUE,
@@ -56,58 +65,41 @@ CREATE TABLE turns (
 	PRIMARY KEY (run, turn)
 ) WITHOUT ROWID;
 CREATE TABLE commands (
-	n           INTEGER PRIMARY KEY,
-	run         INTEGER NOT NULL,
-	turn        INTEGER NOT NULL,
-	channel     TEXT NOT NULL,
-	id          INTEGER NOT NULL,
-	extra       INTEGER NOT NULL, -- 0, or n for one whose key was taken already
-	status      TEXT NOT NULL,
-	owner       TEXT NOT NULL,
-	last_event  INTEGER NOT NULL,
-	intent_at   INTEGER NOT NULL,
-	outcome_at  INTEGER,
-	injected    INTEGER,
-	recovered   INTEGER NOT NULL,
-	tool        TEXT NOT NULL,
-	path        TEXT NOT NULL,
-	dest        TEXT NOT NULL,
-	cmd         TEXT NOT NULL,
-	abs         TEXT NOT NULL,
-	abs_dest    TEXT NOT NULL,
-	before_hash TEXT NOT NULL,
-	after_hash  TEXT NOT NULL,
-	dest_before TEXT NOT NULL,
-	need_result INTEGER NOT NULL,
-	flow        TEXT NOT NULL,
-	via         TEXT NOT NULL,
-	risk        TEXT NOT NULL,
-	rung        TEXT NOT NULL,
-	temp        TEXT NOT NULL,
-	undo        BLOB,
-	content     BLOB,
-	secret      INTEGER NOT NULL,
-	content_sum TEXT NOT NULL,
-	summary     TEXT NOT NULL,
-	args        TEXT,
-	code        TEXT NOT NULL,
-	error       TEXT NOT NULL,
-	bytes       INTEGER NOT NULL,
-	added       INTEGER NOT NULL,
-	removed     INTEGER NOT NULL,
-	stdout      TEXT NOT NULL,
-	stderr      TEXT NOT NULL,
-	exit_code   INTEGER,
-	notes       TEXT
+	n          INTEGER PRIMARY KEY,
+	run        INTEGER NOT NULL,
+	turn       INTEGER NOT NULL,
+	channel    TEXT NOT NULL,
+	id         INTEGER NOT NULL,
+	extra      INTEGER NOT NULL, -- 0, or n for one whose key was taken already
+	status     TEXT NOT NULL,
+	injected   INTEGER,
+	intent_row INTEGER NOT NULL,
+	detail_row INTEGER NOT NULL, -- 0 = no outcome yet
+	status_row INTEGER NOT NULL,
+	last_row   INTEGER NOT NULL,
+	owner      TEXT NOT NULL,
+	tool       TEXT NOT NULL,
+	path       TEXT NOT NULL,
+	dest       TEXT NOT NULL,
+	secret     INTEGER NOT NULL,
+	undo       INTEGER, -- numbers in blobs
+	content    INTEGER
 );
 CREATE UNIQUE INDEX commands_key ON commands (run, turn, channel, id, extra);
-CREATE INDEX commands_open ON commands (owner) WHERE status = 'intent';
+CREATE TABLE loose ( -- newest rows about commands that are not there yet
+	run     INTEGER NOT NULL,
+	turn    INTEGER NOT NULL,
+	channel TEXT NOT NULL,
+	id      INTEGER NOT NULL,
+	seq     INTEGER NOT NULL,
+	PRIMARY KEY (run, turn, channel, id)
+) WITHOUT ROWID;
 CREATE TABLE blobs (
 	n      INTEGER PRIMARY KEY,
-	hash   BLOB NOT NULL UNIQUE,
+	hash   BLOB NOT NULL,
 	size   INTEGER NOT NULL,
 	secret INTEGER NOT NULL,
-	data   BLOB
+	data   BLOB -- NULL when purged
 );
 `}
 

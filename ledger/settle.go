@@ -175,8 +175,8 @@ func (l *Ledger) settleDead(ctx context.Context) ([]Settlement, error) {
 func (l *Ledger) openOwners() (map[string]bool, error) {
 	owners := map[string]bool{}
 	for q, intents := range map[string]bool{
-		"SELECT DISTINCT owner FROM runs WHERE ended IS NULL":         false,
-		"SELECT DISTINCT owner FROM commands WHERE status = 'intent'": true,
+		"SELECT DISTINCT owner FROM runs WHERE ended IS NULL":                             false,
+		"SELECT DISTINCT owner FROM commands WHERE status = 'intent' AND n > " + openMark: true,
 	} {
 		rows, err := l.tx.query(q)
 		if err != nil {
@@ -236,7 +236,7 @@ func (l *Ledger) settleOwner(ctx context.Context, id string) ([]Settlement, erro
 }
 
 func (t *txn) openIntents(owner string) ([]*Command, error) {
-	rows, err := t.query(commandQuery+" WHERE c.status = 'intent' AND c.owner = ? ORDER BY c.n", owner)
+	rows, err := t.query(commandQuery+" WHERE c.status = 'intent' AND c.owner = ? AND c.n > "+openMark+" ORDER BY c.n", owner)
 	if err != nil {
 		return nil, err
 	}
@@ -335,8 +335,10 @@ func (l *Ledger) judgeOne(t *txn, c *Command) (Status, string) {
 // laterFound tells whether a later command that was applied began with hash.
 func (t *txn) laterFound(c *Command, hash string) (bool, error) {
 	var n int64
-	return t.one(`SELECT n FROM commands WHERE n > ? AND abs = ? AND before_hash = ? AND status IN ('applied', 'undone', 'rolled_back')
-		ORDER BY n LIMIT 1`, []any{c.N, c.Abs, hash}, &n)
+	return t.one(`SELECT c.n FROM commands c JOIN events i ON i.seq = c.intent_row
+		WHERE c.n > ? AND c.path = ? AND c.status IN ('applied', 'undone', 'rolled_back')
+		AND json_extract(i.body, '$.abs') = ? AND json_extract(i.body, '$.before_hash') = ? ORDER BY c.n LIMIT 1`,
+		[]any{c.N, c.Path, c.Abs, hash}, &n)
 }
 
 // settle writes one decision.
@@ -344,20 +346,33 @@ func (t *txn) settle(s *Settlement, at int64) error {
 	s.Error = s.Reason
 	when := fromMicros(at)
 	s.OutcomeAt = &when
-	run, err := t.runNumber(s.Run)
+	p, err := t.find(s.Key)
 	if err != nil {
 		return err
 	}
-	s.LastEvent, err = t.append(row{at: at, run: run, cmd: s.N, typ: EventSettled,
-		body: body(outcomeBody{Key: s.Key, Status: s.Status, Recovered: true, Reason: s.Reason})})
-	if err != nil {
-		return err
+	if p.n != s.N || p.status != StatusIntent {
+		return errors.New("the intent changed meanwhile")
 	}
-	changed, err := t.exec(`UPDATE commands SET status = ?, last_event = ?, outcome_at = ?, recovered = 1, error = ?
-		WHERE n = ? AND status = 'intent'`, string(s.Status), s.LastEvent, at, s.Error, s.N)
-	if err == nil && changed != 1 {
-		err = errors.New("settling: the intent changed meanwhile")
-	}
+	s.LastEvent = t.next()
+	return t.setStatus(s.Key, p, s.Status, row{at: at, typ: EventSettled,
+		body: body(outcomeBody{Key: s.Key, Status: s.Status, Recovered: true, Error: s.Reason})})
+}
+
+// openMark is the number up to which no command is an open intent. It spares
+// an index that every command would have to keep up to date.
+const openMark = "coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'open_mark'), 0)"
+
+// raiseMark brings the mark forward; it is done when nobody waits.
+func (t *txn) raiseMark() error {
+	_, err := t.exec(`INSERT OR REPLACE INTO meta (key, value) SELECT 'open_mark', coalesce(
+		(SELECT min(n) - 1 FROM commands WHERE status = 'intent' AND n > ` + openMark + `),
+		(SELECT max(n) FROM commands), 0)`)
+	return err
+}
+
+// lowerMark makes sure that an old command that becomes an intent is found.
+func (t *txn) lowerMark(n int64) error {
+	_, err := t.exec("UPDATE meta SET value = ?1 - 1 WHERE key = 'open_mark' AND CAST(value AS INTEGER) >= ?1", n)
 	return err
 }
 

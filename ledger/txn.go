@@ -1,11 +1,12 @@
 package ledger
 
 import (
-	"context"
 	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
+
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // txn is one write transaction: the connection, its prepared statements and the
@@ -16,10 +17,43 @@ type txn struct {
 
 	seq  int64             // number of the last row of the chain
 	hash [sha256.Size]byte // its hash
+
+	// What the last transactions found or made, so that it need not be looked
+	// up again; it holds only as long as nobody else writes. sure says that seq
+	// and hash are those after our last commit: the next transaction begins
+	// from them, and if another process has written since then, the number of
+	// its first row is taken, which shows.
+	sure bool
+	runs map[string]*runInfo
+	cmds map[Key]place
 }
 
+// runInfo is what is remembered of a run.
+type runInfo struct {
+	n int64
+	// loose are the newest rows about commands that were not there yet (an
+	// approval comes before the intent).
+	loose map[Key]int64
+}
+
+// place is where a command stands.
+type place struct {
+	n, run, last int64
+	status       Status
+}
+
+// maxKnown bounds the remembered places.
+const maxKnown = 4096
+
 func newTxn(conn *sql.Conn) *txn {
-	return &txn{conn: conn, stmts: map[string]*sql.Stmt{}}
+	t := &txn{conn: conn, stmts: map[string]*sql.Stmt{}}
+	t.forget()
+	return t
+}
+
+// forget drops what is remembered.
+func (t *txn) forget() {
+	t.runs, t.cmds, t.sure = map[string]*runInfo{}, map[Key]place{}, false
 }
 
 func (t *txn) stmt(q string) (*sql.Stmt, error) {
@@ -69,22 +103,39 @@ func (t *txn) query(q string, args ...any) (*sql.Rows, error) {
 	return s.QueryContext(bg, args...)
 }
 
-// run does f in one transaction.
+// run does f in one transaction. f must append to the chain whatever it writes.
 func (t *txn) run(f func(*txn) error) error {
+	if len(t.cmds) > maxKnown || len(t.runs) > maxKnown {
+		t.forget()
+	}
+	assumed := t.sure
+	err := t.try(f)
+	if err != nil && assumed && sqliteCode(err) == sqlite3.SQLITE_CONSTRAINT {
+		err = t.try(f) // with the head that is there now
+	}
+	return err
+}
+
+func (t *txn) try(f func(*txn) error) error {
 	if _, err := t.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	err := t.readHead()
+	var err error
+	if !t.sure {
+		err = t.readHead()
+	}
 	if err == nil {
 		err = f(t)
 	}
 	if err == nil {
 		if _, err = t.exec("COMMIT"); err == nil {
+			t.sure = true
 			return nil
 		}
 	}
 	// SQLite may have rolled back by itself; then this only reports that.
 	_, _ = t.exec("ROLLBACK")
+	t.forget()
 	return err
 }
 
@@ -95,10 +146,73 @@ func (t *txn) close() {
 	t.stmts = nil
 }
 
-// interrupted reports a context's end in front of other errors.
-func interrupted(ctx context.Context, err error) error {
-	if cerr := ctx.Err(); err != nil && cerr != nil {
-		return cerr
+// findRun finds a run by its id; nil = unknown.
+func (t *txn) findRun(id string) (*runInfo, error) {
+	if r := t.runs[id]; r != nil {
+		return r, nil
 	}
+	r := &runInfo{loose: map[Key]int64{}}
+	found, err := t.one("SELECT n FROM runs WHERE id = ?", []any{id}, &r.n)
+	if err != nil || !found {
+		return nil, err
+	}
+	if err := t.readLoose(id, r); err != nil {
+		return nil, err
+	}
+	t.runs[id] = r
+	return r, nil
+}
+
+func (t *txn) readLoose(id string, r *runInfo) error {
+	rows, err := t.query("SELECT turn, channel, id, seq FROM loose WHERE run = ?", r.n)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		k := Key{Run: id}
+		var seq int64
+		if err := rows.Scan(&k.Turn, &k.Channel, &k.ID, &seq); err != nil {
+			return err
+		}
+		r.loose[k] = seq
+	}
+	return rows.Err()
+}
+
+// addLoose appends a row about a command that is not there (yet).
+func (t *txn) addLoose(run *runInfo, k Key, r row) error {
+	r.run, r.prev = run.n, run.loose[k]
+	seq, err := t.append(r)
+	if err != nil {
+		return err
+	}
+	run.loose[k] = seq
+	_, err = t.exec("INSERT OR REPLACE INTO loose (run, turn, channel, id, seq) VALUES (?, ?, ?, ?, ?)", run.n, k.Turn, k.Channel, k.ID, seq)
 	return err
+}
+
+// takeLoose gives the newest row about a command that comes now; 0 = none.
+func (t *txn) takeLoose(run *runInfo, k Key) (int64, error) {
+	seq := run.loose[k]
+	if seq == 0 {
+		return 0, nil
+	}
+	delete(run.loose, k)
+	_, err := t.exec("DELETE FROM loose WHERE run = ? AND turn = ? AND channel = ? AND id = ?", run.n, k.Turn, k.Channel, k.ID)
+	return seq, err
+}
+
+// find tells where a command stands; n is 0 when it is not there.
+func (t *txn) find(k Key) (p place, err error) {
+	if p, ok := t.cmds[k]; ok {
+		return p, nil
+	}
+	found, err := t.one(`SELECT c.n, c.run, c.last_row, c.status FROM commands c JOIN runs r ON r.n = c.run
+		WHERE r.id = ? AND c.turn = ? AND c.channel = ? AND c.id = ? AND c.extra = 0`,
+		[]any{k.Run, k.Turn, k.Channel, k.ID}, &p.n, &p.run, &p.last, &p.status)
+	if found {
+		t.cmds[k] = p
+	}
+	return p, err
 }

@@ -141,19 +141,17 @@ func (v *verifier) anchored() error {
 // derived compares the projections with the rows that they come from.
 func (v *verifier) derived() error {
 	for _, check := range []struct{ query, reason string }{
-		{`SELECT c.last_event FROM commands c LEFT JOIN events e ON e.seq = c.last_event
+		{`SELECT c.status_row FROM commands c LEFT JOIN events e ON e.seq = c.status_row
 			WHERE e.seq IS NULL OR e.cmd IS NOT c.n OR (e.body IS NOT NULL AND json_extract(e.body, '$.status') IS NOT c.status)
 			ORDER BY c.n LIMIT 1`, "the status of its command is not the one that it set"},
-		{`SELECT c.n FROM commands c JOIN events e ON e.seq = c.n
-			WHERE e.type IN ('ledger.intent', 'ledger.record') AND e.body IS NOT NULL AND
+		{`SELECT c.n FROM commands c LEFT JOIN events e ON e.seq = c.intent_row
+			WHERE e.seq IS NULL OR e.cmd IS NOT c.n OR (e.body IS NOT NULL AND
 			(json_extract(e.body, '$.tool') IS NOT c.tool OR coalesce(json_extract(e.body, '$.path'), '') IS NOT c.path
-			OR json_extract(e.body, '$.id') IS NOT c.id OR json_extract(e.body, '$.turn') IS NOT c.turn)
+			OR json_extract(e.body, '$.id') IS NOT c.id OR json_extract(e.body, '$.turn') IS NOT c.turn))
 			ORDER BY c.n LIMIT 1`, "its command is not the one that it announced"},
 		{`SELECT r.n FROM runs r LEFT JOIN events e ON e.seq = r.n
 			WHERE e.seq IS NULL OR (e.body IS NOT NULL AND json_extract(e.body, '$.id') IS NOT r.id)
 			ORDER BY r.n LIMIT 1`, "its run is not the one that it began"},
-		{`SELECT max(c.last_event) FROM commands c WHERE c.last_event > (SELECT max(seq) FROM events)
-			HAVING max(c.last_event) IS NOT NULL`, "the last rows are missing"},
 	} {
 		var row int64
 		err := v.tx.QueryRowContext(v.ctx, check.query).Scan(&row)
@@ -169,21 +167,22 @@ func (v *verifier) derived() error {
 
 // texts compares the stored texts with their hashes.
 func (v *verifier) texts() error {
-	rows, err := v.tx.QueryContext(v.ctx, "SELECT hash, data FROM blobs WHERE data IS NOT NULL")
+	rows, err := v.tx.QueryContext(v.ctx, "SELECT n, hash, data FROM blobs WHERE data IS NOT NULL")
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
+		var number int64
 		var hash, data sql.RawBytes
-		if err := rows.Scan(&hash, &data); err != nil {
+		if err := rows.Scan(&number, &hash, &data); err != nil {
 			return err
 		}
 		if sum := sha256.Sum256(data); string(sum[:]) != string(hash) {
 			bad := append([]byte(nil), hash...)
 			_ = rows.Close()
 			var n int64
-			err := v.tx.QueryRowContext(v.ctx, "SELECT coalesce(min(n), 0) FROM commands WHERE undo = ?1 OR content = ?1", bad).Scan(&n)
+			err := v.tx.QueryRowContext(v.ctx, "SELECT coalesce(min(n), 0) FROM commands WHERE undo = ?1 OR content = ?1", number).Scan(&n)
 			if err != nil {
 				return err
 			}

@@ -30,7 +30,7 @@ const (
 	// or, after a commit, when hotBytes were.
 	idleAfter = time.Second
 	idleBytes = 512 << 10
-	hotBytes  = 16 << 20
+	hotBytes  = 32 << 20
 	// commitBytes estimates the pages that any commit writes.
 	commitBytes = 24 << 10
 	// retryAfter is the time until ops that nobody waits for are tried again
@@ -77,7 +77,9 @@ type writer struct {
 	lost    int   // ops that closing could not write
 	commits int64 // durable commits so far
 
-	unsaved int64 // estimated bytes since the last checkpoint; only the goroutine uses it
+	// Only the goroutine uses these.
+	unsaved int64 // estimated bytes since the last checkpoint
+	written bool  // anything at all
 }
 
 func newWriter(path string, tx *txn, log *slog.Logger, wait time.Duration) *writer {
@@ -211,6 +213,9 @@ func (w *writer) loop() {
 			continue
 		}
 		if closing {
+			if w.written {
+				w.tidy()
+			}
 			return
 		}
 		if sleep < 0 && w.unsaved >= idleBytes {
@@ -225,6 +230,7 @@ func (w *writer) loop() {
 		case <-w.wake:
 		case <-timer.C:
 			if w.idle() && w.unsaved >= idleBytes {
+				w.tidy()
 				w.checkpoint()
 			}
 		}
@@ -280,6 +286,7 @@ func (w *writer) commit(ops []*op, closing bool) {
 			return nil
 		})
 		w.unsaved += int64(size) + commitBytes
+		w.written = true
 	}
 	switch {
 	case err == nil:
@@ -383,6 +390,13 @@ func (w *writer) refused(ops []*op, err error, closing bool) {
 		w.due = due
 	}
 	w.room.Broadcast()
+}
+
+// tidy does what makes the next opening fast.
+func (w *writer) tidy() {
+	if err := w.tx.raiseMark(); err != nil {
+		w.log.Warn("ledger: tidying", "path", w.path, "err", err)
+	}
 }
 
 // checkpoint moves the write-ahead log into the file as far as readers allow.

@@ -139,9 +139,10 @@ func httpClient(o Options) *http.Client {
 	if o.HTTPClient != nil {
 		hc = *o.HTTPClient
 	} else {
-		t := http.DefaultTransport.(*http.Transport).Clone()
+		t := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+		t.MaxIdleConnsPerHost, t.IdleConnTimeout = 4, 90*time.Second
 		if o.ConnectTimeout > 0 {
-			t.DialContext = (&net.Dialer{Timeout: o.ConnectTimeout, KeepAlive: 30 * time.Second}).DialContext
+			t.DialContext = (&net.Dialer{Timeout: o.ConnectTimeout}).DialContext
 			t.TLSHandshakeTimeout = o.ConnectTimeout
 		}
 		t.DisableCompression = true // a compressed stream comes in lumps

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,6 +51,8 @@ func TestStatuses(t *testing.T) {
 		{name: "overflow, DashScope", status: 400, body: `{"error":{"message":"Range of input length should be [1, 98304]","code":"invalid_parameter_error"}}`, kind: agent.ErrOverflow},
 		{name: "overflow, Gemini", status: 400, body: `[{"error":{"code":400,"message":"The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]`, kind: agent.ErrOverflow},
 		{name: "overflow, OpenRouter", status: 400, body: `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"message\":\"prompt is too long: 210000 tokens\"}"}}}`, kind: agent.ErrOverflow, message: "prompt is too long"},
+		{name: "overflow, GLM", status: 400, body: `{"error":{"code":"1261","message":"Prompt exceeds max length"}}`, kind: agent.ErrOverflow},
+		{name: "no overflow", status: 400, body: `{"error":{"message":"num_ctx: invalid context size"}}`, kind: agent.ErrBadRequest},
 		{name: "overflow, LM Studio", status: 500, body: `{"error":"The number of tokens to keep from the initial prompt is greater than the context length"}`, kind: agent.ErrOverflow},
 		{name: "bad schema", status: 400, body: `{"error":{"message":"invalid tool schema"}}`, kind: agent.ErrBadRequest, message: "invalid tool schema"},
 		{name: "FastAPI", status: 422, body: `{"detail":[{"loc":["body"],"msg":"field required"}]}`, kind: agent.ErrBadRequest, message: "field required"},
@@ -125,11 +128,15 @@ func TestTransportFailures(t *testing.T) {
 	dns := &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "nowhere.test", IsNotFound: true}}
 	})}
-	refusedOn := func(port string) *http.Client {
-		return &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-		})}
-	}
+	refusing := &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	})}
+	slow := &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	})}
+	proxy := &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		return nil, &net.OpError{Op: "proxyconnect", Net: "tcp", Err: errors.New("broken")}
+	})}
 	tests := []struct {
 		name, url     string
 		client        *http.Client
@@ -138,8 +145,10 @@ func TestTransportFailures(t *testing.T) {
 		message, hint string
 	}{
 		{"refused", refused, nil, agent.ErrUnreachable, true, "connection refused", "is the model's server (Ollama, llama.cpp, vLLM) running"},
-		{"refused by Ollama", "http://localhost:11434/v1", refusedOn("11434"), agent.ErrUnreachable, true, "connection refused", "ollama serve"},
-		{"refused elsewhere", "http://10.1.2.3:11434/v1", refusedOn("11434"), agent.ErrUnreachable, true, "connection refused", "nothing listens there"},
+		{"refused by Ollama", "http://localhost:11434/v1", refusing, agent.ErrUnreachable, true, "connection refused", "ollama serve"},
+		{"refused elsewhere", "http://10.1.2.3:11434/v1", refusing, agent.ErrUnreachable, true, "connection refused", "nothing listens there"},
+		{"host does not answer", "https://10.1.2.3/v1", slow, agent.ErrTimeout, true, "i/o timeout", "does not answer"},
+		{"proxy", "https://model.test/v1", proxy, agent.ErrUnreachable, true, "proxyconnect", "HTTPS_PROXY"},
 		{"no such host", "https://nowhere.test/v1", dns, agent.ErrUnreachable, false, "no such host", "host's name is not known"},
 		{"plain server, https URL", strings.Replace(plain.URL, "http:", "https:", 1), nil, agent.ErrUnreachable, false, "HTTP response to HTTPS client", "begin with http://"},
 		{"TLS server, http URL", strings.Replace(secure.URL, "https:", "http:", 1) + "/v1", nil, agent.ErrBadRequest, false, "400 Bad Request: Client sent an HTTP request to an HTTPS server.", ""},

@@ -134,9 +134,9 @@ func (i failureInfo) text() string {
 // LiteLLM.
 var overflowWords = []string{
 	"context_length_exceeded", "context_window_exceeded", "contextwindowexceeded", "exceed_context_size",
-	"maximum context length", "max context length", "context window", "context size", "greater than the context length",
+	"maximum context length", "max context length", "context window exceed", "available context size", "greater than the context length",
 	"exceeds the context", "exceed the context", "context length exceeded", "longer than the context", "longer than the model's context",
-	"prompt is too long", "prompt too long", "prompt_too_long", "input is too long", "input too long",
+	"prompt is too long", "prompt too long", "prompt_too_long", "prompt exceeds max length", "prompt 超长", "input is too long", "input too long",
 	"exceeds the maximum number of tokens", "maximum prompt length", "reduce the length of the messages",
 	"exceeded model token limit", "token limit exceeded", "range of input length should be",
 	"input or output tokens must be reduced", "request_too_large", "too large for model with",

@@ -37,9 +37,10 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x.headers = time.Now()
-	x.answer = resp.Body
+	body := resp.Body
+	x.answer = body
 	// Closing the body ends a blocked Read whatever transport is below.
-	context.AfterFunc(x.ctx, func() { _ = resp.Body.Close() })
+	context.AfterFunc(x.ctx, func() { _ = body.Close() })
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, readFailure(resp)
 	}
@@ -47,11 +48,11 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 		head, _ := io.ReadAll(io.LimitReader(resp.Body, maxJunk))
 		return nil, &errNotStream{string(head)}
 	}
-	x.filter = newFilter(resp.Body, c.opts.MaxLine)
+	x.filter = newFilter(body, c.opts.MaxLine)
 	resp.Body = struct {
 		io.Reader
 		io.Closer
-	}{x.filter, resp.Body}
+	}{x.filter, body}
 	return resp, nil
 }
 

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -376,4 +378,78 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("script %v, error %v", script, err)
 		}
 	})
+}
+
+// TestPace: the text comes at the rate of the script, by the clock of a bubble.
+func TestPace(t *testing.T) {
+	tests := []struct {
+		name, script string
+		speed        float64
+		want         time.Duration
+	}{
+		{"no pauses", "turn\ntext abcdefgh", 0, 0},
+		{"100 tokens of 4 characters at 50 a second", "rate 50\nturn\ntext " + strings.Repeat("a", 400), 0, 2 * time.Second},
+		{"chunks larger than a second's worth", "turn\nchunk 0\nrate 1\ntext " + strings.Repeat("a", 40), 0, 10 * time.Second},
+		{"time to the first token and a pause", "turn\nttft 300ms\ntext a\nsleep 1s\ntext b", 0, 1300 * time.Millisecond},
+		{"ten times as fast", "turn\nrate 50\nsleep 1s\ntext " + strings.Repeat("a", 400), 10, 300 * time.Millisecond},
+		{"rate changed on the way", "turn\nrate 1\ntext aaaa\nrate 0\ntext bbbb", 0, time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, err := Parse("pace", []byte(tt.script))
+				if err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				w := httptest.NewRecorder()
+				New(s, Options{Speed: tt.speed}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(streamBody)))
+				if d := time.Since(start).Round(time.Millisecond); d != tt.want || !strings.HasSuffix(w.Body.String(), "data: [DONE]\n\n") {
+					t.Errorf("took %v, want %v", d, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestKeepalive: comments go out while the answer waits.
+func TestKeepalive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := Parse("alive", []byte("turn\ntext a\nkeepalive 1s\nsleep 3500ms\ntext b"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		New(s, Options{}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(streamBody)))
+		if n := strings.Count(w.Body.String(), ": keep-alive\n\n"); n != 3 {
+			t.Errorf("%d comments, want 3", n)
+		}
+	})
+}
+
+func TestLoop(t *testing.T) {
+	s, err := Parse("loop", []byte("turn\ntext one\nturn\ntext two"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sv := New(s, Options{Loop: true})
+	for i, want := range []string{"one", "two", "one"} {
+		w := httptest.NewRecorder()
+		sv.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/chat/completions", strings.NewReader(streamBody)))
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("request %d: %s", i+1, w.Body)
+		}
+	}
+}
+
+func TestUnknownPath(t *testing.T) {
+	_, url := serve(t, "turn\ntext a")
+	resp, err := http.Get(url + "/embeddings")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b, _ := io.ReadAll(resp.Body); resp.StatusCode != 404 || !bytes.Contains(b, []byte("has no GET /v1/embeddings")) {
+		t.Errorf("%d %s", resp.StatusCode, b)
+	}
 }

@@ -41,7 +41,7 @@ fuzz: ## make fuzz FUZZTIME=30s
 	done
 
 lint: ## gofmt, vet, staticcheck
-	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not formatted:"; echo "$$out"; exit 1; fi
+	@out=$$(gofmt -l $$(find . -name '*.go' -not -path '*/node_modules/*')); if [ -n "$$out" ]; then echo "not formatted:"; echo "$$out"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
@@ -53,13 +53,14 @@ cross: ## build for every target
 	done
 
 vulncheck: ## known vulnerabilities in what we import (needs the network)
-	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
 
 generate: ## generated documents and golden files
 	$(GO) generate ./...
 
 demo-svg: ## draw the picture of the README anew (needs tmux)
-	scripts/demo-svg/make.sh
+	$(GO) build -o bin/thinkflow ./cmd/thinkflow
+	$(GO) run ./scripts/demo-svg -o docs/demo.svg -- bin/thinkflow demo
 
 clean: ## remove bin
 	rm -rf bin

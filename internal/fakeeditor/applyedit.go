@@ -161,7 +161,11 @@ func (e *Editor) one(c docChange) error {
 		if err != nil {
 			return err
 		}
-		pieces = append(pieces, piece{start, end, e.endings(b, t.NewText)})
+		text := e.endings(b, t.NewText)
+		if p.StrayLine && start == len(b.Text) && strings.HasSuffix(b.Text, "\n") && strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		pieces = append(pieces, piece{start, end, text})
 	}
 	sort.SliceStable(pieces, func(i, j int) bool { return pieces[i].start > pieces[j].start })
 	for _, t := range pieces {
@@ -174,10 +178,11 @@ func (e *Editor) one(c docChange) error {
 // endings does to new text what the editor does.
 func (e *Editor) endings(b *Buffer, s string) string {
 	p := e.opts.Profile
-	if p.LFOnly || p.FileEOL {
-		s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+	if !p.FileEOL {
+		return s
 	}
-	if p.FileEOL && strings.Contains(b.Text, "\r\n") {
+	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+	if strings.Contains(b.Text, "\r\n") {
 		s = strings.ReplaceAll(s, "\n", "\r\n")
 	}
 	return s

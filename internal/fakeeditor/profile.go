@@ -37,9 +37,12 @@ type Profile struct {
 	// reported as one that spans them. (Other clients; for variety.)
 	Whole, Merged bool
 
-	// LFOnly: "\r\n" and "\r" of an edit become "\n"; AddEOL: a text always ends
-	// with a line break. FileEOL: line breaks of an edit become the buffer's.
-	LFOnly, AddEOL, FileEOL bool
+	// FileEOL: line breaks of an edit, "\r" too, become the buffer's. AddEOL: a
+	// text always ends with a line break.
+	FileEOL, AddEOL bool
+	// StrayLine: whole lines inserted behind the final line break leave an empty
+	// line behind them.
+	StrayLine bool
 
 	// OpensClosed: a file that an edit opens is reported with didOpen.
 	// NeedsCreate: an edit of a missing file is refused without CreateFile.
@@ -74,9 +77,9 @@ var profiles = []Profile{
 		Name: "vscode", Capabilities: "caps-vscode.json", FirstVersion: 1, Stale: StaleFalse,
 		Report: 2 * time.Millisecond, ReplyFirst: true, FileEOL: true, OpensClosed: true, NeedsCreate: true,
 	},
-	nvim("nvim-0.7", "caps-nvim-7.json"),
-	nvim("nvim-0.10", "caps-nvim-10.json"),
-	nvim("nvim-0.12", "caps-nvim-12.json"),
+	nvim("nvim-0.7", "caps-nvim-7.json", true),
+	nvim("nvim-0.10", "caps-nvim-10.json", true),
+	nvim("nvim-0.12", "caps-nvim-12.json", false),
 	{
 		Name: "eglot-1.9", Capabilities: "caps-emacs-28.json", Stale: StaleError, Sequential: true,
 		Report: 500 * time.Millisecond, Idle: true, OpensClosed: true, NoCreate: true,
@@ -96,10 +99,10 @@ var profiles = []Profile{
 	{Name: "merging", Capabilities: "caps-vscode.json", FirstVersion: 7, Stale: StaleFalse, Report: 40 * time.Millisecond, Merged: true, OpensClosed: true},
 }
 
-func nvim(name, caps string) Profile {
+func nvim(name, caps string, strayLine bool) Profile {
 	return Profile{
 		Name: name, Capabilities: caps, FirstJump: 4, Stale: StaleTrue, ChecksFirst: true, Sequential: true,
-		Report: 150 * time.Millisecond, LFOnly: true, AddEOL: true, Truncates: true,
+		Report: 150 * time.Millisecond, FileEOL: true, AddEOL: true, Truncates: true, StrayLine: strayLine,
 		ReadOnly: "E21: Cannot make changes, 'modifiable' is off",
 	}
 }

@@ -89,7 +89,7 @@ func newRules(o Options) rules {
 	for _, set := range []patternSet{r.protected, r.secret, r.deny} {
 		for _, p := range set {
 			for _, c := range strings.Split(p.glob, "/") {
-				if p.kind == patternLiteral && strings.HasPrefix(c, ".") && !p.negated {
+				if (p.kind == patternLiteral || p.kind == patternTail) && strings.HasPrefix(c, ".") && !p.negated {
 					r.addStem(c)
 				}
 			}

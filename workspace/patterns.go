@@ -23,6 +23,7 @@ const (
 	patternLiteral patternKind = iota // the whole name (or path, if anchored)
 	patternSuffix                     // "*" and a literal: *.log
 	patternPrefix                     // a literal and "*": id_rsa*
+	patternTail                       // "**/" and a literal with "/": **/.aws/credentials
 	patternGlob
 )
 
@@ -72,7 +73,10 @@ func parsePattern(line string, fold bool) (pattern, bool) {
 		line = foldName(line)
 	}
 	meta := strings.IndexAny(line, `*?[\`)
+	tail, isTail := strings.CutPrefix(line, "**/")
 	switch {
+	case p.anchored && isTail && !strings.ContainsAny(tail, `*?[\`):
+		p.kind, p.glob = patternTail, "/"+tail
 	case meta < 0:
 		p.kind, p.glob = patternLiteral, line
 	case !p.anchored && line[0] == '*' && !strings.ContainsAny(line[1:], `*?[\`):
@@ -132,6 +136,8 @@ func (s patternSet) match(rel, name string, isDir bool) (p *pattern, ok bool) {
 			hit = strings.HasSuffix(subject, p.glob)
 		case patternPrefix:
 			hit = strings.HasPrefix(subject, p.glob)
+		case patternTail:
+			hit = strings.HasSuffix(subject, p.glob) || subject == p.glob[1:]
 		default:
 			hit = doublestar.MatchUnvalidated(p.glob, subject)
 		}

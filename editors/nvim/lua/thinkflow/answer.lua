@@ -6,8 +6,8 @@ local config = require('thinkflow.config')
 --- @field buf integer
 --- @field title string
 --- @field after_line boolean the last thing written was a line of our own: swallow the model's line breaks
---- @field reasoning boolean reasoning is being written
---- @field reasoned table<integer, true> rows (from 0) that are reasoning
+--- @field reasoning? integer row (from 0) where the reasoning that is being written begins
+--- @field reasonings [integer, integer][] first and last row of each finished reasoning
 --- @field rows table<string, integer> rows (from 0) of lines of our own that may still change
 --- @field root? string folder that the paths in it are relative to
 local Answer = {}
@@ -66,8 +66,8 @@ function M.new(title)
     buf = buf,
     title = title,
     after_line = false,
-    reasoning = false,
-    reasoned = {},
+    reasoning = nil,
+    reasonings = {},
     rows = {},
   }, Answer)
   answers[buf] = self
@@ -94,6 +94,13 @@ function Answer:valid()
   return api.nvim_buf_is_valid(self.buf)
 end
 
+--- Folds rows (from 0, both included) in a window.
+local function fold(win, first, last)
+  api.nvim_win_call(win, function()
+    pcall(vim.cmd.fold, { range = { first + 1, last + 1 } })
+  end)
+end
+
 --- Options of a window that shows the answer.
 function Answer:prepare(win)
   local function set(name, value)
@@ -105,17 +112,16 @@ function Answer:prepare(win)
   set('relativenumber', false)
   set('signcolumn', 'no')
   set('spell', false)
-  set('foldmethod', 'expr')
-  set('foldexpr', "v:lua.require'thinkflow.answer'.foldexpr()")
+  set('foldmethod', 'manual')
   set('foldtext', "v:lua.require'thinkflow.answer'.foldtext()")
-  set('foldlevel', 0)
+  set('foldminlines', 0)
   set('foldenable', true)
-end
-
---- 1 for the lines of reasoning, which are folded, and 0 for all others.
-function M.foldexpr()
-  local self = answers[api.nvim_get_current_buf()]
-  return self and self.reasoned[vim.v.lnum - 1] and '1' or '0'
+  api.nvim_win_call(win, function()
+    vim.cmd('silent! normal! zE')
+  end)
+  for _, rows in ipairs(self.reasonings) do
+    fold(win, rows[1], rows[2])
+  end
 end
 
 function M.foldtext()
@@ -187,7 +193,7 @@ function Answer:text(text)
   end)
 end
 
---- Appends reasoning of the model: dimmed, and folded.
+--- Appends reasoning of the model: dimmed, and folded once it is complete.
 function Answer:reason(text)
   text = clean(text)
   if not self.reasoning then
@@ -200,16 +206,11 @@ function Answer:reason(text)
     if not self.reasoning then
       self:fresh_line()
       self.after_line = false
-      self.reasoning = true
+      self.reasoning = api.nvim_buf_line_count(self.buf) - 1
     end
     local first = api.nvim_buf_line_count(self.buf) - 1
-    local _, breaks = text:gsub('\n', '')
-    -- Known before the text is there: folds are worked out when it comes.
-    for row = first, first + breaks do
-      self.reasoned[row] = true
-    end
     self:put(text)
-    for row = first, first + breaks do
+    for row = first, api.nvim_buf_line_count(self.buf) - 1 do
       api.nvim_buf_set_extmark(self.buf, ns, row, 0, {
         id = 1000000 + row,
         end_col = #api.nvim_buf_get_lines(self.buf, row, row + 1, false)[1],
@@ -221,19 +222,23 @@ function Answer:reason(text)
 end
 
 function Answer:end_reasoning()
-  if not self.reasoning then
+  if not self.reasoning or not self:valid() then
     return
   end
-  self.reasoning = false
+  local first = self.reasoning
+  self.reasoning = nil
   self:change(function()
-    local row = api.nvim_buf_line_count(self.buf) - 1
-    if self:last_line() == '' then
-      self.reasoned[row] = nil
-    else
-      self:put('\n')
-    end
+    self:fresh_line()
   end)
   self.after_line = true
+  local last = api.nvim_buf_line_count(self.buf) - 2
+  while last > first and api.nvim_buf_get_lines(self.buf, last, last + 1, false)[1] == '' do
+    last = last - 1
+  end
+  table.insert(self.reasonings, { first, last })
+  for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
+    fold(win, first, last)
+  end
 end
 
 local function highlight(buf, row, chunks)

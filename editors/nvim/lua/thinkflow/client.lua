@@ -71,9 +71,9 @@ function M.is_stopped(client)
 end
 
 --- Sends every change that Neovim still holds back (it collects them for up to
---- 150 ms). Any other message goes after them, so one that says nothing will do.
+--- 150 ms). Any other message goes after them, so one that changes nothing will do.
 function M.flush(client)
-  M.send(client, '$/thinkflow/flush', vim.empty_dict())
+  M.send(client, '$/setTrace', { value = client.config.trace or 'off' })
 end
 
 --- Whether the buffer is a file that the server should know.
@@ -127,7 +127,11 @@ local function apply_edit(_, params, context)
   M.flush(client)
   local state = known[client.id]
   local result = edit.apply(params.edit, client.offset_encoding, function(uri, bufnr)
-    return state.versions[uri] or (client.attached_buffers[bufnr] and vim.lsp.util.buf_versions[bufnr])
+    local version = state.versions[uri]
+      or (client.attached_buffers[bufnr] and vim.lsp.util.buf_versions[bufnr])
+    -- Neovim 0.10 opens documents with version 0 and its next one is above 1; the
+    -- server says 1 for that 0, because Neovim's own handler never checks a 0.
+    return version == 0 and 1 or version
   end)
   M.flush(client)
   return result

@@ -21,6 +21,7 @@ local M = {}
 --- @field applied integer commands
 --- @field failed integer
 --- @field done boolean
+--- @field foreign? boolean something else than this plugin's command started it
 --- @field on_done? fun(result: table)
 
 --- @type table<string, thinkflow.Run> runs that are going on
@@ -346,7 +347,11 @@ end
 
 for _, kind in ipairs({ 'run.completed', 'run.failed', 'run.cancelled' }) do
   on[kind] = function(run, event)
-    finish(run, event.result or { state = kind:match('%.(.*)'), reason = event.reason })
+    -- A run of ours ends with the answer to its request: only then is the server
+    -- ready for the next task of the conversation.
+    if run.foreign then
+      finish(run, event.result or { state = kind:match('%.(.*)'), reason = event.reason })
+    end
   end
 end
 
@@ -357,7 +362,16 @@ local function foreign_run(event, client)
   if session.run then
     session = new_session(session.root)
   end
-  local run = { id = event.run, client = client.id, session = session, doing = '', applied = 0, failed = 0, done = false }
+  local run = {
+    id = event.run,
+    client = client.id,
+    session = session,
+    doing = '',
+    applied = 0,
+    failed = 0,
+    done = false,
+    foreign = true,
+  }
   session.run = run
   runs[run.id] = run
   session.answer:task(event.task or '')

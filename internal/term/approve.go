@@ -83,6 +83,7 @@ const linesOfTarget = 100
 func (r *Renderer) question(ev agent.ApprovalEvent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.catchUp()
 	r.enter(blockDetail)
 	r.line(seg{"? ", r.pal.prompt}, seg{"The model wants to " + asking(ev.Action), r.pal.prompt})
 	for i, l := range wrapText(Visible(ev.Target), max(0, r.width()-4)) {
@@ -95,9 +96,7 @@ func (r *Renderer) question(ev agent.ApprovalEvent) {
 	if ev.Rule != "" {
 		r.para(2, r.pal.dim, ev.Rule, 4)
 	}
-	if ev.Diff != "" {
-		r.diff(ev.Diff, false)
-	}
+	r.diff(parseDiff(ev.Diff), false)
 	const choices = "  y once, s for this session, n no (default) "
 	r.s.put(paint(r.pal.dim, choices)+paint(r.pal.prompt, "› "), cells(choices)+2)
 	r.asking = true
@@ -119,7 +118,7 @@ func (r *Renderer) answered(echoed bool) {
 		r.s.fresh()
 	}
 	for _, e := range r.queued {
-		r.event(e)
+		r.arrive(e)
 	}
 	r.queued = nil
 	r.refresh()

@@ -14,7 +14,7 @@ import (
 // Lines of a diff that are shown: less of a new file, whose text is all new.
 const (
 	linesOfNewFile = 8
-	linesOfDiff    = 24
+	linesOfDiff    = 28
 	linesOfOutput  = 12
 	linesOfError   = 16
 )
@@ -61,7 +61,8 @@ func (r *Renderer) command(e agent.Event) {
 	r.tally.add(c)
 
 	failed := l.mark == "✗" || l.mark == "?"
-	detail := c.Diff != "" || len(c.Notes) > 0 || failed && c.Error != "" || c.Name == "tf-bash" && c.Output != ""
+	diff := parseDiff(c.Diff)
+	detail := len(diff) > 0 || len(c.Notes) > 0 || failed && c.Error != "" || c.Name == "tf-bash" && c.Output != ""
 	r.enter(blockCommand)
 
 	verb := strings.TrimPrefix(VisibleName(c.Name), "tf-")
@@ -124,8 +125,8 @@ func (r *Renderer) command(e agent.Event) {
 	if c.Name == "tf-bash" && c.Output != "" {
 		r.para(4, r.pal.dim, c.Output, linesOfOutput)
 	}
-	if c.Diff != "" && !failed {
-		r.diff(c.Diff, c.Created)
+	if !failed {
+		r.diff(diff, c.Created)
 	}
 	if detail {
 		r.block = blockDetail

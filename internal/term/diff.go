@@ -8,15 +8,14 @@ import (
 // diffLine is one line of a parsed unified diff.
 type diffLine struct {
 	kind byte // ' ' '+' '-' '@' (between hunks) '\\' (remark)
-	num  int  // line number, from 1, in the new text (in the old one for '-')
+	num  int  // line number, from 1, in the new text; 0 for '-'
 	text string
 	// from and to bound the part that changed, in bytes; from == to: none.
 	from, to int
 }
 
 // diff shows a unified diff: numbered lines, no headers, bounded.
-func (r *Renderer) diff(d string, created bool) {
-	lines := parseDiff(d)
+func (r *Renderer) diff(lines []diffLine, created bool) {
 	most := linesOfDiff
 	if created {
 		most = linesOfNewFile
@@ -47,6 +46,9 @@ func (r *Renderer) diff(d string, created bool) {
 
 func (r *Renderer) diffLine(l diffLine, digits int) {
 	num := fmt.Sprintf("    %*d ", digits, l.num)
+	if l.kind == '-' {
+		num = spaces(5 + digits) // its number is gone with it
+	}
 	switch l.kind {
 	case '@':
 		r.line(seg{spaces(4+digits) + " ⋯", r.pal.dim})
@@ -86,34 +88,30 @@ func (r *Renderer) diffLine(l diffLine, digits int) {
 // file headers, are remarks.
 func parseDiff(d string) []diffLine {
 	var out []diffLine
-	oldN, newN := 0, 0
+	newN := 0
 	inHunk := false
 	for line := range strings.SplitSeq(strings.TrimSuffix(d, "\n"), "\n") {
 		line = strings.TrimSuffix(line, "\r")
 		switch {
 		case strings.HasPrefix(line, "@@"):
-			var a, b int
-			_, rest, _ := strings.Cut(line, "-")
-			_, _ = fmt.Sscanf(rest, "%d", &a)
-			_, rest, _ = strings.Cut(rest, "+")
-			_, _ = fmt.Sscanf(rest, "%d", &b)
 			if inHunk {
 				out = append(out, diffLine{kind: '@'})
 			}
-			oldN, newN, inHunk = a, b, true
-		case !inHunk && (strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++") || line == ""):
+			_, rest, _ := strings.Cut(line, "+")
+			newN, inHunk = 0, true
+			_, _ = fmt.Sscanf(rest, "%d", &newN)
+		case !inHunk && isDiffHeader(line):
 		case inHunk && line == "":
 			out = append(out, diffLine{kind: ' ', num: newN})
-			oldN, newN = oldN+1, newN+1
+			newN++
 		case inHunk && line[0] == '+':
 			out = append(out, diffLine{kind: '+', num: newN, text: line[1:]})
 			newN++
 		case inHunk && line[0] == '-':
-			out = append(out, diffLine{kind: '-', num: oldN, text: line[1:]})
-			oldN++
+			out = append(out, diffLine{kind: '-', text: line[1:]})
 		case inHunk && line[0] == ' ':
 			out = append(out, diffLine{kind: ' ', num: newN, text: line[1:]})
-			oldN, newN = oldN+1, newN+1
+			newN++
 		case strings.HasPrefix(line, `\`):
 			out = append(out, diffLine{kind: '\\', text: "(no line break at the end of the file)"})
 		default:
@@ -121,6 +119,17 @@ func parseDiff(d string) []diffLine {
 		}
 	}
 	return out
+}
+
+// isDiffHeader reports whether a line before the hunks says only what the
+// command's own line says already.
+func isDiffHeader(line string) bool {
+	for _, p := range []string{"--- ", "+++ ", "diff ", "index ", "new file", "deleted file", "copy ", "rename ", "similarity ", "old mode", "new mode"} {
+		if strings.HasPrefix(line, p) {
+			return true
+		}
+	}
+	return line == ""
 }
 
 // markChanges finds, in removed lines followed by as many added ones, the part

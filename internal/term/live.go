@@ -174,3 +174,14 @@ func (r *Renderer) cellStyle(text string, st style) style {
 	}
 	return nil
 }
+
+// Block writes text as it is, indented, in full.
+func (r *Renderer) Block(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.para(4, nil, text, 0)
+	r.s.flush()
+}
+
+// Elapsed words a duration as the renderer does.
+func Elapsed(d time.Duration) string { return took(d) }

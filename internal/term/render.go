@@ -44,6 +44,8 @@ type Renderer struct {
 	asking bool
 	queued []agent.Event // came while a person was being asked
 	output outputBlock
+	order  order
+	lead   string // blank text that no block has begun with yet
 }
 
 // block is the kind of thing that was written last; kinds are set apart by an
@@ -95,7 +97,7 @@ func (r *Renderer) Event(e agent.Event) {
 		r.queued = append(r.queued, e)
 		return
 	}
-	r.event(e)
+	r.arrive(e)
 	r.refresh()
 }
 
@@ -112,6 +114,9 @@ func (r *Renderer) Tick() {
 	defer r.mu.Unlock()
 	if !r.asking && r.o.Live {
 		r.state.frame++
+		if len(r.order.late) > 0 && r.o.Now().Sub(r.order.since) > holdFor {
+			r.catchUp()
+		}
 		r.refresh()
 	}
 }
@@ -121,6 +126,7 @@ func (r *Renderer) Tick() {
 func (r *Renderer) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.catchUp()
 	r.endBlock()
 	r.state.active = false
 	r.refresh()
@@ -141,6 +147,7 @@ func (r *Renderer) enter(b block) {
 	}
 	prev := r.block
 	r.endBlock()
+	r.lead = ""
 	if prev != blockNone && (prev != b || b == blockDetail) {
 		r.s.gap()
 	}
@@ -159,6 +166,10 @@ func (r *Renderer) endBlock() {
 
 func (r *Renderer) text(b block, base, code style, text string) {
 	if r.block != b {
+		if r.lead += text; strings.TrimSpace(r.lead) == "" {
+			return // blanks between two commands begin no text
+		}
+		text = r.lead
 		r.enter(b)
 		r.flow = flow{s: r.s, margin: r.margin(), base: base, code: code}
 		if b == blockText {

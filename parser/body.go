@@ -290,6 +290,9 @@ func (b *body) tell(end int, closed bool) {
 
 // fail reports an error of the open command; its body is skipped from here on.
 func (b *body) fail(e *Error) {
+	if b.mark > b.l.p.opts.MaxBody {
+		e = b.tooLarge() // this came first
+	}
 	b.l.report(e)
 	b.cmd = nil
 	b.tagFor, b.back = placeBody, bodyScan

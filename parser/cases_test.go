@@ -194,7 +194,7 @@ func checkSplits(t *testing.T, o Options, finish, stream, want string) {
 	t.Helper()
 	try := func(how string, chunks ...string) {
 		if r := parse(o, finish, chunks...); r.dump() != want || len(r.bad) > 0 {
-			t.Fatalf("cut %s: %q\ngot %s\nwant %s\n%v", how, chunks, r.dump(), want, r.bad)
+			t.Fatalf("cut %s: %q\n%v\n%s", how, chunks, r.bad, firstDifference(r.dump(), want))
 		}
 	}
 	for i := range len(stream) + 1 {

@@ -17,6 +17,7 @@ type record struct {
 	Notes           []Note
 	Parts           []part // the progress of each open part, joined
 	Order           []string
+	fresh           bool     // the next progress is of another command
 	bad             []string // broken promises
 }
 
@@ -62,6 +63,7 @@ func (s sinkOf) Reasoning(t string) {
 
 func (s sinkOf) Opened(o Opening) {
 	s.record.Opened = append(s.record.Opened, o)
+	s.fresh = true
 	s.order(fmt.Sprint("opened ", o.ID))
 }
 
@@ -70,9 +72,10 @@ func (s sinkOf) Progress(p Progress) {
 		s.broken("progress without news")
 	}
 	n := len(s.Parts)
-	if n == 0 || s.Parts[n-1].Closed || s.Parts[n-1].ID != p.ID || s.Parts[n-1].Part != p.Part || s.Parts[n-1].Pair != p.Pair {
+	if n == 0 || s.fresh || s.Parts[n-1].Closed || s.Parts[n-1].ID != p.ID || s.Parts[n-1].Part != p.Part || s.Parts[n-1].Pair != p.Pair {
 		s.Parts = append(s.Parts, part{ID: p.ID, Part: p.Part, Pair: p.Pair})
 		n++
+		s.fresh = false
 	}
 	last := &s.Parts[n-1]
 	last.Text += p.Delta

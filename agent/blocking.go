@@ -1,0 +1,169 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"thinkflow/ledger"
+	"thinkflow/parser"
+	"thinkflow/workspace"
+)
+
+// finishCommands does what waited for the queue: reads in parallel, then the
+// bash or delete whose window is over. After a failure they are skipped.
+func (t *turn) finishCommands() {
+	if t.hasFailed() {
+		for _, c := range t.reads {
+			t.skip(item{cmd: c})
+		}
+		if t.last != nil {
+			t.skip(item{cmd: t.last})
+		}
+		return
+	}
+	t.readAll()
+	if t.last == nil {
+		return
+	}
+	if t.last.Name == parser.Bash {
+		t.bash(t.last)
+		return
+	}
+	t.execute(t.last, ledger.FlowBlocking)
+	if !t.hasFailed() && t.why == stopNone && len(t.dropped) == 0 {
+		// The message came to its end, nothing stood behind the delete but
+		// text, and nothing went wrong: the text stands, and no turn is due.
+		t.visible.WriteString(t.window.String())
+		t.r.emit.text(TextDelta, t.window.String())
+		t.window.Reset()
+	}
+}
+
+// abandonCommands records what waited when the run was cancelled.
+func (t *turn) abandonCommands() {
+	for _, c := range t.reads {
+		t.cancelled(item{cmd: c})
+	}
+	if t.last != nil {
+		t.cancelled(item{cmd: t.last})
+	}
+}
+
+// closeEarly puts the turn of a run that ends now into the history, so that the
+// next request tells all that happened and every call has its answer.
+func (t *turn) closeEarly() {
+	t.answerCalls(t.toHistory())
+	if len(t.dropped) > 0 {
+		t.r.s.addNote("Not executed, because it came after a command whose result you had not seen: " + strings.Join(t.dropped, "; "))
+	}
+}
+
+// readAll runs the reads of the message in parallel and keeps their results in
+// the order of the message. A read that is refused or finds nothing is a
+// result, not a failure.
+func (t *turn) readAll() {
+	if len(t.reads) == 0 {
+		return
+	}
+	results := make([]result, len(t.reads))
+	outcomes := make([]outcome, len(t.reads))
+	budget := max(t.r.e.cfg.ResultBudget/len(t.reads), 2<<10)
+	var wg sync.WaitGroup
+	for i, c := range t.reads {
+		wg.Go(func() { results[i], outcomes[i] = t.readOne(c, budget) })
+	}
+	wg.Wait()
+	for i, c := range t.reads {
+		t.record(c, outcomes[i], ledger.FlowBlocking)
+		t.completed(c, outcomes[i])
+		t.addResult(results[i].title, results[i].text)
+	}
+}
+
+func (t *turn) readOne(c *parser.Command, budget int) (result, outcome) {
+	o := t.outcomeOf(c)
+	title := fmt.Sprintf("%d tf-read %s", c.ID, c.Path)
+	text, got, err := t.r.readFile(workspace.ReadRequest{Path: c.Path, Line: c.Line, MaxBytes: budget})
+	if err != nil {
+		o.status, o.code, o.message = string(ledger.StatusFailed), refusalCode(err), err.Error()
+		return result{title, "error: " + err.Error() + "\n"}, o
+	}
+	o.status, o.bytes = string(ledger.StatusApplied), int64(len(text))
+	return result{fmt.Sprintf("%d tf-read %s", c.ID, got), text}, o
+}
+
+// readFile reads for the model: with permission, remembered as known, and with
+// its tags in the echo memory. A folder is listed.
+func (r *run) readFile(req workspace.ReadRequest) (text, header string, err error) {
+	t, err := r.e.ws.Resolve(req.Path, workspace.AccessRead)
+	if err != nil {
+		return "", "", err
+	}
+	if p := r.permit(ActionRead, "read "+t.Display, t.Abs, nil, t); !p.allowed {
+		return "", "", errors.New(p.message)
+	}
+	if t.IsDir {
+		return r.listFiles(workspace.ListRequest{Path: req.Path})
+	}
+	req.AllowSecret = t.Secret
+	got, err := r.e.ws.Read(r.ctx, req)
+	if err != nil {
+		return "", "", err
+	}
+	r.s.know(got.Target.Abs, got.Hash)
+	r.s.learn(got.Text, got.Target.Display)
+	return got.Text, got.Header, nil
+}
+
+func refusalCode(err error) string {
+	if ref, ok := workspace.AsRefusal(err); ok {
+		return string(ref.Code)
+	}
+	return codePermission
+}
+
+// bash runs the command of a tf-bash. Its exit status is a result.
+func (t *turn) bash(c *parser.Command) {
+	o := t.outcomeOf(c)
+	p := t.r.permit(ActionBash, c.Cmd, contentHash(c, nil), nil)
+	if !p.allowed {
+		t.denied(c, o, ledger.FlowBlocking, p)
+		return
+	}
+	if t.r.dryRun {
+		o.status, o.message = string(ledger.StatusSkipped), "dry run: the command was not run"
+		t.completed(c, o)
+		t.addResult(fmt.Sprintf("%d tf-bash", c.ID), o.message+"\n")
+		return
+	}
+	led, err := t.r.ledger()
+	if err == nil {
+		err = led.Intent(t.r.effectCtx(), ledger.Intent{
+			Key: t.key(c), Tool: string(c.Name), Cmd: c.Cmd, NeedResult: true,
+			Flow: ledger.FlowBlocking, Risk: "high", ContentHash: contentHash(c, nil),
+		})
+	}
+	if err != nil {
+		o.status, o.code, o.message = string(ledger.StatusFailed), codeLedger, "the ledger could not record it, so it was not run: "+err.Error()
+		t.completed(c, o)
+		t.fail(o, signature(c))
+		return
+	}
+	res := t.r.shell(c.Cmd, func(out string) {
+		t.r.emit.emit(Event{Type: ToolOutput, Text: out, Tool: &ToolEvent{CallID: fmt.Sprint(c.ID), Name: string(c.Name)}})
+	})
+	o.stdout, o.exit = res.output, res.exit
+	o.status = string(ledger.StatusApplied)
+	if res.killed != "" {
+		o.status, o.code, o.message = string(ledger.StatusUncertain), "killed", res.killed
+	}
+	t.settleOutcome(led, t.key(c), o)
+	t.completed(c, o)
+	t.r.s.learn(res.output, "the output of a command")
+	if t.r.ctx.Err() != nil {
+		t.r.s.addOutcome(o)
+	}
+	t.addResult(fmt.Sprintf("%d tf-bash, %s", c.ID, res.state()), res.output)
+}

@@ -1,0 +1,274 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/xid"
+
+	"thinkflow/internal/config"
+	"thinkflow/ledger"
+	"thinkflow/workspace"
+)
+
+// Options is what an engine works with. Model, Workspace and Ledger are
+// required; the rest has a useful zero value.
+type Options struct {
+	Config    config.Config
+	Model     Model
+	Workspace *workspace.Workspace
+	// Ledger opens the ledger. It is called once, in the background of the
+	// first request, so that it costs no start-up time.
+	Ledger func(context.Context) (*ledger.Ledger, error)
+	// Editor is the editor that open documents are edited through; nil = none.
+	Editor Editor
+	// Approver asks a person; nil = nobody is there, every ask is a no.
+	Approver Approver
+	// Notice tells a person something that belongs to no run (intents of a
+	// crashed process that were settled); nil = logged.
+	Notice func(string)
+	Log    *slog.Logger
+	Now    func() time.Time
+}
+
+// Engine runs tasks in one workspace. It is safe for concurrent use; runs of
+// different sessions go on side by side.
+type Engine struct {
+	cfg      config.Config
+	model    Model
+	ws       *workspace.Workspace
+	editor   Editor
+	approver Approver
+	notice   func(string)
+	log      *slog.Logger
+	now      func() time.Time
+	locks    pathLocks
+	tools    *toolbox
+
+	openLedger func() (*ledger.Ledger, error)
+
+	mu       sync.Mutex // guards all below
+	sessions map[string]*session
+	runs     map[string]*run
+
+	ledgerOpened bool
+}
+
+// New makes an engine.
+func New(o Options) *Engine {
+	e := &Engine{
+		cfg: o.Config, model: o.Model, ws: o.Workspace, editor: o.Editor, approver: o.Approver,
+		notice: o.Notice, log: o.Log, now: o.Now,
+		sessions: map[string]*session{}, runs: map[string]*run{},
+	}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+	if e.now == nil {
+		e.now = time.Now
+	}
+	if e.notice == nil {
+		e.notice = func(s string) { e.log.Warn(s) }
+	}
+	e.tools = newToolbox(e)
+	e.openLedger = sync.OnceValues(func() (*ledger.Ledger, error) {
+		e.mu.Lock()
+		e.ledgerOpened = true
+		e.mu.Unlock()
+		led, err := o.Ledger(context.Background())
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range led.Settled() {
+			e.notice(fmt.Sprintf("an earlier run ended in the middle of %s %s: %s", s.Tool, s.Path, s.Reason))
+		}
+		if aside := led.Aside(); aside != "" {
+			e.notice("the ledger was damaged and is kept as " + aside + "; a new one was begun")
+		}
+		return led, nil
+	})
+	return e
+}
+
+// NewID makes an id for a session, run or approval: short, unique, sortable by
+// time.
+func NewID() string { return xid.New().String() }
+
+// Attachment is text that is given to the model along with the task.
+type Attachment struct {
+	Kind string // file, selection
+	Path string // as people see it
+	Text string
+	// StartLine and EndLine are 1-based and inclusive; 0 = the whole file.
+	StartLine, EndLine int
+}
+
+// RunRequest is one user task.
+type RunRequest struct {
+	Run         string // id; "" = a new one
+	Session     string // id of a conversation to go on with; "" = a new one
+	Task        string
+	Attachments []Attachment
+	// DryRun plans and shows every change and makes none.
+	DryRun bool
+	// Events gets every event of the run, in order and never concurrently.
+	Events func(Event)
+	// Preview gets the bodies of commands as they grow, at most 20 times a
+	// second; nil = nobody watches.
+	Preview func(Preview)
+}
+
+// RunInfo describes a run that is going on.
+type RunInfo struct {
+	Run     string    `json:"runId"`
+	Session string    `json:"session"`
+	Task    string    `json:"task"`
+	Turn    int       `json:"turn"`
+	Started time.Time `json:"started"`
+}
+
+// ErrNoRun: there is no such run, or it has ended.
+var ErrNoRun = errors.New("no such run, or it has ended")
+
+// Run works on the task until the model asks for nothing more, a bound is hit,
+// the run fails or is cancelled (ctx, or Cancel). Only a request that cannot
+// be a run is an error; every other end is a result.
+func (e *Engine) Run(ctx context.Context, req RunRequest) (RunResult, error) {
+	if strings.TrimSpace(req.Task) == "" {
+		return RunResult{}, errors.New("the task is empty: say what is to be done")
+	}
+	r, err := e.begin(ctx, req)
+	if err != nil {
+		return RunResult{}, err
+	}
+	defer e.finish(r)
+	return r.loop(req), nil
+}
+
+// begin registers a run and its session.
+func (e *Engine) begin(ctx context.Context, req RunRequest) (*run, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if req.Run == "" {
+		req.Run = NewID()
+	}
+	if _, ok := e.runs[req.Run]; ok {
+		return nil, fmt.Errorf("run %s is going on already; leave runId out for a new one", req.Run)
+	}
+	s, ok := e.sessions[req.Session]
+	if !ok {
+		id := req.Session
+		if id == "" {
+			id = NewID()
+		}
+		s = &session{id: id, known: map[string]knowledge{}, perms: newPermissions(e.cfg.Allow), echo: echoMemory{legacy: e.cfg.LegacyTags}}
+		if e.cfg.StrictTags {
+			s.key = token()
+		}
+		e.sessions[id] = s
+	}
+	if s.running {
+		return nil, fmt.Errorf("session %s is working on another task: wait for it, cancel it, or steer it", s.id)
+	}
+	s.running = true
+	r := newRun(ctx, e, s, req)
+	e.runs[r.id] = r
+	return r, nil
+}
+
+func (e *Engine) finish(r *run) {
+	r.close()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.runs, r.id)
+	r.s.running = false
+}
+
+func (e *Engine) find(id string) (*run, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r, ok := e.runs[id]; ok {
+		return r, nil
+	}
+	return nil, fmt.Errorf("run %q: %w", id, ErrNoRun)
+}
+
+// Cancel ends the run; it reports whether there was one. Applied commands stay.
+func (e *Engine) Cancel(id string) bool {
+	r, err := e.find(id)
+	if err != nil {
+		return false
+	}
+	r.cancel(errCancelled)
+	return true
+}
+
+// Steer gives the running task a further message, which the model sees with
+// its next turn.
+func (e *Engine) Steer(id, text string) error {
+	if strings.TrimSpace(text) == "" {
+		return errors.New("the message is empty")
+	}
+	r, err := e.find(id)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.steer = append(r.steer, text)
+	return nil
+}
+
+// Approve answers an approval that the run waits for.
+func (e *Engine) Approve(id, approval string, d Decision) error {
+	r, err := e.find(id)
+	if err != nil {
+		return err
+	}
+	if !r.approvals.answer(approval, d) {
+		return fmt.Errorf("run %s does not wait for approval %q (any more)", id, approval)
+	}
+	return nil
+}
+
+// Runs lists what is going on, oldest first.
+func (e *Engine) Runs() []RunInfo {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]RunInfo, 0, len(e.runs))
+	for _, r := range e.runs {
+		out = append(out, RunInfo{Run: r.id, Session: r.s.id, Task: r.task, Turn: int(r.turnNo.Load()), Started: r.started})
+	}
+	slices.SortFunc(out, func(a, b RunInfo) int { return a.Started.Compare(b.Started) })
+	return out
+}
+
+// stage lets later commands of a dry run see what an earlier one would have
+// written: the planned text stands in the workspace as an open document.
+func (e *Engine) stage(ch *workspace.Change) {
+	switch ch.Kind {
+	case workspace.ChangeCreate, workspace.ChangeModify:
+		e.ws.OpenDocument(workspace.Document{Path: ch.Target.Abs, Text: ch.After()})
+	}
+}
+
+// Close flushes and closes the ledger, if it was ever opened. Runs must have ended.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	opened := e.ledgerOpened
+	e.mu.Unlock()
+	if !opened {
+		return nil
+	}
+	led, err := e.openLedger()
+	if err != nil {
+		return nil //nolint:nilerr // told when it was opened
+	}
+	return led.Close()
+}

@@ -1,0 +1,544 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"thinkflow/ledger"
+	"thinkflow/parser"
+	"thinkflow/workspace"
+)
+
+// Codes of failures that are not the workspace's or the parser's.
+const (
+	codePermission = "permission_denied"
+	codeRejected   = "rejected"
+	codeLedger     = "ledger"
+	codeWrite      = "write_failed"
+	codeEditor     = "editor_refused"
+	codeStale      = "stale"
+	codeUncertain  = "uncertain"
+	codeCancelled  = "cancelled"
+)
+
+// staleRetries is how often an edit is matched again on a document that moved
+// on while it was being sent.
+const staleRetries = 3
+
+// executed is an applied command that can be rolled back.
+type executed struct {
+	key   ledger.Key
+	cmd   *parser.Command
+	undo  workspace.Undo
+	abs   []string
+	files []string // as people see them
+}
+
+// work is the one worker of a turn: it takes items in stream order. After the
+// first failure everything is skipped, with no side effects.
+func (t *turn) work() {
+	for {
+		it, ok := t.q.pop()
+		if !ok {
+			return
+		}
+		switch {
+		case t.hasFailed():
+			t.skip(it)
+		case t.r.ctx.Err() != nil:
+			t.cancelled(it)
+		case it.err != nil:
+			t.parseError(it.err)
+		default:
+			t.execute(it.cmd, ledger.FlowStreamed)
+		}
+	}
+}
+
+// execute runs one predictable command or a delete: permission, plan, intent,
+// effect, outcome. Its failure ends the turn.
+func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
+	r := t.r
+	o := t.outcomeOf(c)
+	op := operation(c)
+	fail := func(code, message string) {
+		o.status, o.code, o.message = string(ledger.StatusFailed), code, message
+		t.record(c, o, flow)
+		t.fail(o, signature(c))
+	}
+
+	targets, err := r.resolve(op)
+	if err != nil {
+		t.refused(c, o, flow, err)
+		return
+	}
+	action := ActionWrite
+	if c.Name == parser.Delete {
+		action = ActionDelete
+	}
+	if d := r.permit(action, describe(c), contentHash(c, targets), func() string { return t.previewDiff(op) }, targets...); !d.allowed {
+		t.denied(c, o, flow, d)
+		return
+	}
+	unlock := r.e.locks.lock(absPaths(targets))
+	defer unlock()
+
+	for attempt := 0; ; attempt++ {
+		op.Known, op.KnownEver = r.s.knownHash(targets[0].Abs)
+		change, err := r.e.ws.Plan(op)
+		if err != nil {
+			t.refused(c, o, flow, err)
+			return
+		}
+		describeChange(&o, change)
+		if r.dryRun {
+			r.e.stage(change)
+			o.status = string(ledger.StatusStaged)
+			t.applyDone(c, o, change, "dry run")
+			return
+		}
+		if change.Kind == workspace.ChangeNone {
+			o.status = string(ledger.StatusApplied)
+			t.record(c, o, flow)
+			t.applyDone(c, o, change, "")
+			return
+		}
+		key := t.key(c)
+		if attempt > 0 {
+			key = retryKey(key, attempt)
+		}
+		led, err := r.ledger()
+		if err != nil {
+			fail(codeLedger, err.Error())
+			return
+		}
+		if err := led.Intent(r.effectCtx(), intentOf(key, c, change, flow)); err != nil {
+			fail(codeLedger, "the ledger could not record it, so it was not done: "+err.Error())
+			return
+		}
+		verdict, message, size := t.effect(change)
+		o.bytes = size
+		switch verdict {
+		case EditApplied:
+			o.status = string(ledger.StatusApplied)
+			t.settleOutcome(led, key, o)
+			t.ran = append(t.ran, &executed{key: key, cmd: c, undo: change.Undo(), abs: absPaths(targets), files: changedFiles(change)})
+			via := "disk"
+			if change.Open {
+				via = "editor"
+			}
+			t.applyDone(c, o, change, via)
+			return
+		case EditStale:
+			if attempt < staleRetries-1 {
+				stale := o
+				stale.status, stale.code, stale.message = string(ledger.StatusNotApplied), codeStale, message
+				t.settleOutcome(led, key, stale)
+				continue
+			}
+			o.status, o.code = string(ledger.StatusFailed), codeStale
+			o.message = fmt.Sprintf("the document changed while it was being edited, %d times in a row; read it and send the edit again", staleRetries)
+		case EditUncertain:
+			o.status, o.code, o.message = string(ledger.StatusUncertain), codeUncertain, message
+		default:
+			o.status, o.code, o.message = string(ledger.StatusFailed), codeEditor, message
+			if !change.Open {
+				o.code = codeWrite
+			}
+		}
+		t.settleOutcome(led, key, o)
+		t.completed(c, o)
+		t.fail(o, signature(c))
+		return
+	}
+}
+
+// effect makes the change real: through the editor for open documents, on disk
+// for everything else.
+func (t *turn) effect(change *workspace.Change) (EditVerdict, string, int64) {
+	if change.Open {
+		if t.r.e.editor == nil {
+			return EditRefused, "the document is open in an editor that cannot be reached", 0
+		}
+		out, err := t.r.e.editor.ApplyEdit(t.r.ctx, change)
+		switch {
+		case err != nil && t.r.ctx.Err() != nil:
+			return EditUncertain, "the run was cancelled while the editor had not yet answered", 0
+		case err != nil:
+			return EditUncertain, "the editor did not answer: " + err.Error(), 0
+		}
+		return out.Verdict, editReason(out), int64(len(change.After()))
+	}
+	done, err := t.r.e.ws.Commit(t.r.effectCtx(), change)
+	if err != nil {
+		return EditRefused, err.Error(), 0
+	}
+	return EditApplied, "", done.Bytes
+}
+
+func editReason(o EditOutcome) string {
+	switch {
+	case o.Reason != "":
+		return o.Reason
+	case o.Verdict == EditRefused:
+		return "the editor refused the edit and gave no reason; the document may be read-only"
+	case o.Verdict == EditUncertain:
+		return "the editor did not confirm the edit; it may or may not have landed: read the file before you go on"
+	}
+	return ""
+}
+
+// previewDiff is the diff that an approval shows; "" when none can be made.
+func (t *turn) previewDiff(op workspace.Op) string {
+	op.AllowSecret = true
+	change, err := t.r.e.ws.Plan(op)
+	if err != nil {
+		return ""
+	}
+	return change.Diff(eventDiff)
+}
+
+// applyDone accounts an applied (or dry-run) command.
+func (t *turn) applyDone(c *parser.Command, o outcome, change *workspace.Change, via string) {
+	whole := c.Name == parser.Write || c.Name == parser.Copy || c.Name == parser.Move
+	switch {
+	case c.Name == parser.Move && change.Dest != nil:
+		hash, ever := t.r.s.knownHash(change.Target.Abs)
+		t.r.s.forget(change.Target.Abs)
+		if ever {
+			t.r.s.know(change.Dest.Abs, hash)
+		}
+	case c.Name == parser.Copy:
+	default:
+		t.r.s.wrote(change.Target.Abs, change.BeforeHash, change.AfterHash, whole)
+	}
+	t.mu.Lock()
+	t.applied = append(t.applied, c.ID)
+	t.mu.Unlock()
+	if change.Kind != workspace.ChangeNone {
+		t.r.changed(change)
+	}
+	o.via = via
+	t.completed(c, o)
+	t.r.s.addOutcome(o)
+	if c.NeedResult {
+		t.addResult(fmt.Sprintf("%d %s %s", c.ID, c.Name, c.Path), o.line()+"\n"+bound(o.diff, diffPerTurn))
+	}
+}
+
+// refused is a plan that cannot be made: text not found, a guard, a path.
+func (t *turn) refused(c *parser.Command, o outcome, flow ledger.Flow, err error) {
+	o.status, o.code, o.message = string(ledger.StatusFailed), codeWrite, err.Error()
+	var ref *workspace.Refusal
+	if errors.As(err, &ref) {
+		o.code, o.message, o.nearest = string(ref.Code), ref.Message, ref.Nearest
+	}
+	t.record(c, o, flow)
+	t.completed(c, o)
+	t.fail(o, signature(c))
+}
+
+// denied is a command that nobody allowed.
+func (t *turn) denied(c *parser.Command, o outcome, flow ledger.Flow, d permit) {
+	o.status, o.code, o.message = string(ledger.StatusRejected), d.code, d.message
+	if d.cancelled {
+		o.status, o.code = string(ledger.StatusCancelled), codeCancelled
+	}
+	t.record(c, o, flow)
+	t.completed(c, o)
+	t.fail(o, signature(c))
+}
+
+// fail makes o the turn's failure and ends the stream.
+func (t *turn) fail(o outcome, sig string) {
+	t.r.s.addOutcome(o)
+	t.failWith(o, sig)
+}
+
+// failWith is fail for an outcome that is already among those to be told.
+func (t *turn) failWith(o outcome, sig string) {
+	t.mu.Lock()
+	if t.failed == nil {
+		t.failed = &failure{o: o, signature: sig}
+	}
+	t.mu.Unlock()
+	t.stopStream(stopFailure)
+}
+
+func (t *turn) hasFailed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.failed != nil
+}
+
+// skip records a command that came after a failure.
+func (t *turn) skip(it item) {
+	if it.cmd == nil {
+		return
+	}
+	t.mu.Lock()
+	t.skipped = append(t.skipped, it.cmd.ID)
+	first := t.failed.o
+	t.mu.Unlock()
+	o := t.outcomeOf(it.cmd)
+	o.status, o.code = string(ledger.StatusSkipped), "skipped"
+	o.message = fmt.Sprintf("command %d failed before it", first.id)
+	if first.status == string(ledger.StatusRolledBack) {
+		o.message = fmt.Sprintf("it came after command %d, whose body was cut", first.id)
+	}
+	t.record(it.cmd, o, ledger.FlowStreamed)
+	t.r.s.addOutcome(o)
+	ev := commandEvent(it.cmd)
+	ev.Status = o.status
+	t.r.emit.emit(Event{Type: CommandSkipped, Command: ev, Reason: o.message})
+}
+
+func (t *turn) cancelled(it item) {
+	if it.cmd == nil {
+		return
+	}
+	o := t.outcomeOf(it.cmd)
+	o.status, o.code, o.message = string(ledger.StatusCancelled), codeCancelled, "the run was cancelled before it began"
+	t.record(it.cmd, o, ledger.FlowStreamed)
+	t.r.s.addOutcome(o)
+	ev := commandEvent(it.cmd)
+	ev.Status = o.status
+	t.r.emit.emit(Event{Type: CommandSkipped, Command: ev, Reason: o.message})
+}
+
+// refuseQuietly notes a command that does not run although the stream goes on:
+// an echo, or one without the session's key.
+func (t *turn) refuseQuietly(c *parser.Command, why string) {
+	o := t.outcomeOf(c)
+	o.status, o.code, o.message = string(ledger.StatusRejected), "echo", why
+	t.record(c, o, ledger.FlowStreamed)
+	ev := commandEvent(c)
+	ev.Status, ev.Code = o.status, o.code
+	t.r.emit.emit(Event{Type: CommandSkipped, Command: ev, Reason: why})
+	t.r.s.addOutcome(o)
+}
+
+// parseError turns a tag that is not a command into a failed command.
+func (t *turn) parseError(e *parser.Error) {
+	c := &parser.Command{Name: parser.Name(e.Name), ID: e.ID, Channel: e.Channel, Path: e.Path}
+	sig := "parse " + e.Name + " " + string(e.Code) + " " + e.Path
+	if e.Code == parser.CodeOrphanClose {
+		c.ID = e.Cut
+		o := t.outcomeOf(c)
+		o.status, o.code, o.message = string(ledger.StatusRolledBack), string(e.Code), t.rollBack(e)
+		t.failWith(o, sig)
+		return
+	}
+	o := t.outcomeOf(c)
+	o.key = t.recordKey(c, string(e.Code))
+	o.status, o.code, o.message = string(ledger.StatusFailed), string(e.Code), e.Message
+	t.recordAs(o.key, c, o, ledger.FlowStreamed)
+	t.completed(c, o)
+	t.fail(o, sig)
+}
+
+// completed tells the outcome of a command to whoever watches.
+func (t *turn) completed(c *parser.Command, o outcome) {
+	ev := commandEvent(c)
+	ev.Status, ev.Code, ev.Rung, ev.Notes = o.status, o.code, o.rung, o.notes
+	ev.Added, ev.Removed, ev.Diff, ev.Created, ev.Via, ev.Bytes = o.added, o.removed, o.diff, o.created, o.via, int(o.bytes)
+	if o.status != string(ledger.StatusApplied) && o.status != string(ledger.StatusStaged) {
+		ev.Error = o.message
+		if o.nearest != "" {
+			ev.Error += "\n" + o.nearest
+		}
+		ev.Diff = ""
+	}
+	ev.Output, ev.ExitCode = o.stdout, o.exit
+	if at, ok := t.arrival(c); ok {
+		ev.Micros = t.r.e.now().Sub(at).Microseconds()
+	}
+	t.r.emit.emit(Event{Type: CommandCompleted, Command: ev})
+}
+
+// record stores a command without an intent: it had no effect.
+func (t *turn) record(c *parser.Command, o outcome, flow ledger.Flow) {
+	t.recordAs(t.recordKey(c, o.code), c, o, flow)
+}
+
+// recordKey is the key of a command that had no effect; one without a usable
+// id gets a number of its own.
+func (t *turn) recordKey(c *parser.Command, code string) ledger.Key {
+	key := t.key(c)
+	if c.ID == 0 || code == string(parser.CodeDuplicateID) {
+		key = t.r.nextBadKey(key)
+	}
+	return key
+}
+
+func (t *turn) recordAs(key ledger.Key, c *parser.Command, o outcome, flow ledger.Flow) {
+	if t.r.dryRun {
+		return
+	}
+	led, err := t.r.ledger()
+	if err != nil {
+		return // told where an effect needs it
+	}
+	err = led.Record(ledger.Command{
+		Key: key, Tool: string(c.Name), Path: c.Path, Dest: c.Dest, Cmd: c.Cmd, NeedResult: c.NeedResult,
+		Flow: flow, Status: ledger.Status(o.status), Code: o.code, Error: o.message, Notes: o.notes, Rung: o.rung,
+		ContentSum: contentHash(c, nil), IntentAt: t.r.e.now(),
+	})
+	if err != nil {
+		t.r.e.log.Warn("ledger: command not recorded", "command", key.String(), "err", err)
+	}
+}
+
+func (t *turn) settleOutcome(led *ledger.Ledger, key ledger.Key, o outcome) {
+	err := led.Outcome(ledger.Outcome{
+		Key: key, Status: ledger.Status(o.status), Code: o.code, Error: o.message, Bytes: o.bytes,
+		Added: o.added, Removed: o.removed, Rung: o.rung, Notes: o.notes, Stdout: o.stdout, ExitCode: o.exit,
+	})
+	if err != nil {
+		t.r.e.log.Warn("ledger: outcome not recorded; it is settled when the ledger is next opened", "command", key.String(), "err", err)
+	}
+}
+
+func (t *turn) key(c *parser.Command) ledger.Key {
+	return ledger.Key{Run: t.r.id, Turn: t.n, Channel: string(c.Channel), ID: c.ID}
+}
+
+// retryKey is the key of a further attempt at the same command, on a document
+// that moved on.
+func retryKey(k ledger.Key, attempt int) ledger.Key {
+	k.Channel = fmt.Sprintf("%s.retry%d", k.Channel, attempt)
+	return k
+}
+
+func (t *turn) addResult(title, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.results = append(t.results, result{title, text})
+}
+
+// operation is the command as the workspace has it.
+func operation(c *parser.Command) workspace.Op {
+	op := workspace.Op{Path: c.Path, Dest: c.Dest, Body: c.Body, All: c.All, Line: c.Line, Empty: c.Empty}
+	for _, p := range c.Pairs {
+		op.Pairs = append(op.Pairs, workspace.Pair{Old: p.Old, New: p.New})
+	}
+	switch c.Name {
+	case parser.Write:
+		op.Kind = workspace.OpWrite
+	case parser.Append:
+		op.Kind = workspace.OpAppend
+	case parser.Mkdir:
+		op.Kind = workspace.OpMkdir
+	case parser.Touch:
+		op.Kind = workspace.OpTouch
+	case parser.Copy:
+		op.Kind = workspace.OpCopy
+	case parser.Move:
+		op.Kind = workspace.OpMove
+	case parser.Edit:
+		op.Kind = workspace.OpEdit
+	case parser.Delete:
+		op.Kind = workspace.OpDelete
+	}
+	return op
+}
+
+func (t *turn) outcomeOf(c *parser.Command) outcome {
+	return outcome{key: t.key(c), id: c.ID, channel: c.Channel, name: string(c.Name), path: c.Path, dest: c.Dest, cmd: c.Cmd}
+}
+
+func describeChange(o *outcome, ch *workspace.Change) {
+	o.rung, o.notes, o.added, o.removed = ch.Rung, ch.Notes, ch.Added, ch.Removed
+	o.created = ch.Kind == workspace.ChangeCreate
+	o.diff = ch.Diff(eventDiff)
+}
+
+// eventDiff bounds the diff of one command.completed event, in bytes.
+const eventDiff = 16 << 10
+
+func intentOf(key ledger.Key, c *parser.Command, ch *workspace.Change, flow ledger.Flow) ledger.Intent {
+	in := ledger.Intent{
+		Key: key, Tool: string(c.Name), Path: c.Path, Dest: c.Dest, Cmd: c.Cmd,
+		Abs: ch.Target.Abs, BeforeHash: ch.BeforeHash, AfterHash: ch.AfterHash,
+		NeedResult: c.NeedResult, Flow: flow, Via: ledger.ViaDisk, Risk: risk(c, ch), Rung: ch.Rung, Temp: ch.Temp,
+		Undo: ch.Undo().Encode(), ContentHash: contentHash(c, nil), Summary: summary(c), Secret: ch.Target.Secret,
+	}
+	if ch.Open {
+		in.Via = ledger.ViaEditor
+	}
+	if ch.Dest != nil {
+		in.AbsDest = ch.Dest.Abs
+	}
+	return in
+}
+
+// risk is how much care a change deserves, for reading the ledger.
+func risk(c *parser.Command, ch *workspace.Change) string {
+	switch {
+	case ch.Target.Protected || ch.Dest != nil && ch.Dest.Protected:
+		return "protected"
+	case c.Name == parser.Delete, c.Name == parser.Move:
+		return "high"
+	case c.Name == parser.Write && ch.Kind == workspace.ChangeModify:
+		return "medium"
+	}
+	return "low"
+}
+
+func summary(c *parser.Command) string {
+	switch {
+	case len(c.Pairs) > 0:
+		return fmt.Sprintf("%d pairs, %d bytes", len(c.Pairs), pairBytes(c.Pairs))
+	case c.Body != "":
+		return fmt.Sprintf("%d bytes", len(c.Body))
+	}
+	return ""
+}
+
+// contentHash identifies what is asked for: what was approved is what runs.
+func contentHash(c *parser.Command, targets []workspace.Target) string {
+	h := sha256.New()
+	put := func(s string) { fmt.Fprintf(h, "%d:%s", len(s), s) }
+	for _, s := range []string{string(c.Name), c.Path, c.Dest, c.Cmd, c.Body, fmt.Sprint(c.All, c.Line, c.Empty)} {
+		put(s)
+	}
+	for _, p := range c.Pairs {
+		put(p.Old)
+		put(p.New)
+	}
+	for _, t := range targets {
+		put(t.Abs)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// signature tells identical failing calls apart from others: ids do not count.
+func signature(c *parser.Command) string { return contentHash(c, nil) }
+
+func describe(c *parser.Command) string {
+	if c.Name == parser.Bash {
+		return c.Cmd
+	}
+	s := string(c.Name) + " " + c.Path
+	if c.Dest != "" {
+		s += " → " + c.Dest
+	}
+	return s
+}
+
+func absPaths(targets []workspace.Target) []string {
+	out := make([]string, len(targets))
+	for i, t := range targets {
+		out[i] = t.Abs
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// effectCtx lets an effect that has begun come to its end although the run is
+// cancelled: nothing is left half-written.
+func (r *run) effectCtx() context.Context { return context.WithoutCancel(r.ctx) }

@@ -1,0 +1,62 @@
+package agent
+
+import (
+	"encoding/json"
+	"log/slog"
+	"sync"
+
+	"thinkflow/ledger"
+)
+
+// journal writes the numbered events of a run into the ledger. The ledger opens
+// in the background of the first request: what happens before is held, a few
+// events, and written when it is there. A dry run never opens it.
+type journal struct {
+	run string
+
+	mu   sync.Mutex // guards all below
+	led  *ledger.Ledger
+	log  *slog.Logger
+	held []Event
+}
+
+// maxHeld bounds what is held while there is no ledger.
+const maxHeld = 1000
+
+func (j *journal) event(ev Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.led == nil {
+		if len(j.held) < maxHeld {
+			j.held = append(j.held, ev)
+		}
+		return
+	}
+	j.write(ev)
+}
+
+// open hands the ledger over and writes what was held.
+func (j *journal) open(led *ledger.Ledger, log *slog.Logger) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.led, j.log = led, log
+	for _, ev := range j.held {
+		j.write(ev)
+	}
+	j.held = nil
+}
+
+func (j *journal) write(ev Event) {
+	if ev.Type == TurnStarted {
+		if err := j.led.StartTurn(j.run, ev.Turn); err != nil {
+			j.log.Warn("ledger: turn not recorded", "run", j.run, "err", err)
+		}
+	}
+	body, err := json.Marshal(ev)
+	if err == nil {
+		err = j.led.Event(j.run, ev.Seq, string(ev.Type), body)
+	}
+	if err != nil {
+		j.log.Warn("ledger: event not recorded", "run", j.run, "seq", ev.Seq, "err", err)
+	}
+}

@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"sync"
+	"time"
+
+	"thinkflow/parser"
+)
+
+// Preview is a piece of a command's body that arrived before the command was
+// complete. It is for showing only; nothing has been done yet. Joined, the
+// deltas of one part are the part's text so far.
+type Preview struct {
+	Run     string `json:"run"`
+	Turn    int    `json:"turn"`
+	ID      int    `json:"id"`
+	Channel string `json:"channel"`
+	Name    string `json:"name"`
+	Path    string `json:"path,omitempty"`
+	Part    string `json:"part"` // body, old, new
+	Pair    int    `json:"pair"` // index of the <old>/<new> pair, from 0
+	Delta   string `json:"delta"`
+	Bytes   int    `json:"bytes"` // of this part so far
+	Closed  bool   `json:"closed,omitempty"`
+}
+
+// previewer coalesces previews to at most 20 a second and part.
+type previewer struct {
+	run  string
+	sink func(Preview)
+	now  func() time.Time
+
+	mu    sync.Mutex // guards all below
+	held  *Preview
+	delta []byte
+	last  time.Time
+	timer *time.Timer
+}
+
+func newPreviewer(run string, sink func(Preview), now func() time.Time) *previewer {
+	return &previewer{run: run, sink: sink, now: now}
+}
+
+var partNames = map[parser.Part]string{parser.PartBody: "body", parser.PartOld: "old", parser.PartNew: "new"}
+
+func (r *run) preview(turn int, o *parser.Opening, p parser.Progress) {
+	pv := r.previews
+	if pv.sink == nil {
+		return
+	}
+	pv.mu.Lock()
+	defer pv.mu.Unlock()
+	if h := pv.held; h == nil || h.Turn != turn || h.ID != o.ID || h.Channel != string(o.Channel) || h.Part != partNames[p.Part] || h.Pair != p.Pair {
+		pv.flushLocked()
+		pv.held = &Preview{Run: pv.run, Turn: turn, ID: o.ID, Channel: string(o.Channel), Name: string(o.Name), Path: o.Path, Part: partNames[p.Part], Pair: p.Pair}
+	}
+	pv.delta = append(pv.delta, p.Delta...)
+	pv.held.Bytes, pv.held.Closed = p.Total, p.Closed
+	wait := textInterval - pv.now().Sub(pv.last)
+	switch {
+	case p.Closed || wait <= 0:
+		pv.flushLocked()
+	case pv.timer == nil:
+		pv.timer = time.AfterFunc(wait, pv.flush)
+	default:
+		pv.timer.Reset(wait)
+	}
+}
+
+func (pv *previewer) flush() {
+	pv.mu.Lock()
+	defer pv.mu.Unlock()
+	pv.flushLocked()
+}
+
+func (pv *previewer) flushLocked() {
+	if pv.held == nil || pv.sink == nil || (len(pv.delta) == 0 && !pv.held.Closed) {
+		return
+	}
+	out := *pv.held
+	out.Delta = string(pv.delta)
+	pv.delta = pv.delta[:0]
+	pv.last = pv.now()
+	if out.Closed {
+		pv.held = nil
+	}
+	pv.sink(out)
+}
+
+func (pv *previewer) stop() {
+	pv.mu.Lock()
+	defer pv.mu.Unlock()
+	if pv.timer != nil {
+		pv.timer.Stop()
+	}
+	pv.sink = nil
+}

@@ -1,0 +1,469 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"thinkflow/internal/config"
+	"thinkflow/ledger"
+	"thinkflow/workspace"
+)
+
+// Reasons for which a run's context ends.
+var (
+	errCancelled = errors.New("cancelled")
+	errWall      = errors.New("the time for this run is over")
+)
+
+// sameFailures is how often the same call may fail without an applied change
+// in between.
+const sameFailures = 3
+
+// run is one user task being worked on. The loop's goroutine owns what no
+// mutex guards.
+type run struct {
+	e       *Engine
+	s       *session
+	id      string
+	task    string
+	dryRun  bool
+	started time.Time
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	emit    *emitter
+	wall    *wallClock
+	system  string
+	turnNo  atomic.Int32
+
+	approvals approvals
+	previews  *previewer
+	ledger    func() (*ledger.Ledger, error)
+	journal   *journal
+
+	usage      Usage
+	interrupts int // answers in a row that broke off
+	text       string
+
+	mu        sync.Mutex // guards all below
+	steer     []string
+	files     map[string]int // path → changes applied and not taken back
+	applied   int
+	failed    int
+	skipped   int
+	changes   int            // applied changes, for the stop at identical failures
+	failures  map[string]int // signature → failures since the last change
+	badKeys   int
+	refusal   string // why the run needed a permission that nobody could give
+	stopAfter bool   // and it was tried again
+}
+
+func newRun(ctx context.Context, e *Engine, s *session, req RunRequest) *run {
+	r := &run{
+		e: e, s: s, id: req.Run, task: req.Task, dryRun: req.DryRun, started: e.now(),
+		files: map[string]int{}, failures: map[string]int{},
+	}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	r.journal = &journal{run: r.id}
+	sink := req.Events
+	if sink == nil {
+		sink = func(Event) {}
+	}
+	r.emit = newEmitter(r.id, func(ev Event) {
+		r.journal.event(ev)
+		sink(ev)
+	}, e.now)
+	r.previews = newPreviewer(r.id, req.Preview, e.now)
+	r.wall = newWallClock(e.cfg.MaxWall, func() { r.cancel(errWall) })
+	roots := e.ws.Roots()
+	names := make([]string, len(roots))
+	for i, root := range roots {
+		names[i] = root.Name
+	}
+	r.system = systemPrompt(promptOptions{roots: names, key: s.key})
+	r.ledger = sync.OnceValues(r.openLedger)
+	return r
+}
+
+func (r *run) openLedger() (*ledger.Ledger, error) {
+	led, err := r.e.openLedger()
+	if err != nil {
+		return nil, err
+	}
+	if err := led.StartSession(ledger.Session{ID: r.s.id, Title: firstLine(r.task), Started: r.started}); err != nil {
+		return nil, err
+	}
+	err = led.StartRun(ledger.Run{ID: r.id, Session: r.s.id, Task: r.task, Model: r.e.cfg.Model, Dir: r.dir(), Started: r.started})
+	if err != nil {
+		return nil, err
+	}
+	r.journal.open(led, r.e.log)
+	return led, nil
+}
+
+func (r *run) dir() string {
+	if roots := r.e.ws.Roots(); len(roots) > 0 {
+		return roots[0].Dir
+	}
+	return ""
+}
+
+// loop is the run: turn after turn until the model asks for nothing more.
+func (r *run) loop(req RunRequest) RunResult {
+	if !r.dryRun {
+		go func() { _, _ = r.ledger() }() // while the first request is on its way
+	}
+	r.emit.emit(Event{Type: RunStarted, Session: r.s.id, Task: r.task, Model: r.e.cfg.Model, Dir: r.dir()})
+	r.firstMessage(req)
+	for n := 1; ; n++ {
+		if reason := r.bound(n); reason != "" {
+			return r.end(StateStopped, reason)
+		}
+		r.turnNo.Store(int32(n))
+		r.emit.setTurn(n)
+		r.emit.emit(Event{Type: TurnStarted})
+		t, err := r.oneTurn(n)
+		if err != nil {
+			return r.endWith(err)
+		}
+		if done := r.after(t); done != nil {
+			return *done
+		}
+	}
+}
+
+// oneTurn makes the request, again while nothing of an answer has been taken
+// (case LR-09), and reads it.
+func (r *run) oneTurn(n int) (*turn, error) {
+	req := r.request()
+	retry := newRetry(r.e.cfg.Retries, r.e.cfg.RetryCap)
+	for {
+		t := r.newTurn(n)
+		stream, err := r.e.model.Stream(t.ctx, req)
+		if err == nil {
+			t.read(stream)
+			err = t.err
+		} else {
+			t.err = err
+			t.finishReading()
+		}
+		r.account(t, req)
+		if r.ctx.Err() != nil {
+			return t, nil // after() says what ran
+		}
+		if err == nil || t.accepted {
+			return t, nil
+		}
+		wait, reason := retry.next(err)
+		if reason != "" {
+			return nil, fmt.Errorf("%s: %w", reason, err)
+		}
+		if wait < 0 {
+			return nil, err
+		}
+		r.emit.emit(Event{Type: TurnRestarted, Reason: fmt.Sprintf("%v; trying again in %s", err, wait.Round(100*time.Millisecond))})
+		select {
+		case <-time.After(wait):
+		case <-r.ctx.Done():
+			return t, nil
+		}
+	}
+}
+
+// request is the next API call.
+func (r *run) request() *Request {
+	c := &r.e.cfg
+	return &Request{
+		Model:           c.Model,
+		Messages:        r.s.messages(r.system),
+		Tools:           r.e.tools.offer(r),
+		MaxTokens:       c.MaxOutputTokens,
+		Temperature:     c.Temperature,
+		ReasoningEffort: c.ReasoningEffort,
+		Extra:           c.ExtraBody,
+	}
+}
+
+func (r *run) account(t *turn, req *Request) {
+	if t.outBytes == 0 && t.usage == nil && t.err != nil {
+		return // the provider did nothing
+	}
+	in := 0
+	for _, m := range req.Messages {
+		in += len(m.Content)
+		for _, c := range m.ToolCalls {
+			in += len(c.Arguments) + len(c.Name)
+		}
+	}
+	for _, tool := range req.Tools {
+		in += len(tool.Description) + len(tool.Parameters) + len(tool.Name)
+	}
+	r.usage.addTurn(t.usage, in, t.outBytes, price{r.e.cfg.PriceInput, r.e.cfg.PriceOutput, r.e.cfg.PriceCached})
+	u := r.usage
+	r.emit.emit(Event{Type: UsageReported, Usage: &u})
+}
+
+// after settles a turn: what the model asked for is done, the history grows,
+// and either the run ends (the result is not nil) or the next turn follows.
+func (r *run) after(t *turn) *RunResult {
+	ended := func(s State, reason string) *RunResult {
+		res := r.end(s, reason)
+		return &res
+	}
+	if t.visible.Len() > 0 {
+		r.text = t.visible.String()
+	}
+	if r.ctx.Err() == nil {
+		t.finishCommands()
+	} else {
+		t.abandonCommands()
+	}
+	r.count(t)
+	if r.ctx.Err() != nil {
+		t.closeEarly()
+		res := r.endWith(context.Cause(r.ctx))
+		return &res
+	}
+	if t.finish == "content_filter" {
+		t.closeEarly()
+		return ended(StateFailed, "the provider's content filter ended the answer; say the task in other words or use another model")
+	}
+	if t.err != nil {
+		r.interrupts++
+		var me *ModelError
+		if errors.As(t.err, &me) && !me.Retryable || r.interrupts > r.e.cfg.Retries {
+			t.closeEarly()
+			res := r.endWith(t.err)
+			return &res
+		}
+		r.emit.emit(Event{Type: TurnRestarted, Reason: "the answer broke off: " + t.err.Error()})
+	} else {
+		r.interrupts = 0
+	}
+	calls := t.toHistory()
+	steering := r.isSteered()
+	next := t.answerCalls(calls)
+	next = t.tell(next || steering) || next
+	steered := r.takeSteer()
+	if r.refusedTwice() {
+		return ended(StateRefused, r.refusal)
+	}
+	if why := r.stuck(t); why != "" {
+		return ended(StateStopped, why)
+	}
+	if !next && !steered {
+		if r.refusal != "" {
+			return ended(StateRefused, r.refusal)
+		}
+		return ended(StateDone, "")
+	}
+	return nil
+}
+
+// bound says which bound the next turn would break.
+func (r *run) bound(n int) string {
+	c := &r.e.cfg
+	switch {
+	case n > c.MaxTurns:
+		return fmt.Sprintf("stopped after %d turns (max_turns); raise it or give the rest as a new task", c.MaxTurns)
+	case c.MaxTokens > 0 && r.usage.InputTokens+r.usage.OutputTokens >= c.MaxTokens:
+		return fmt.Sprintf("stopped after %d tokens (max_tokens)", r.usage.InputTokens+r.usage.OutputTokens)
+	case c.MaxCost > 0 && r.usage.Cost >= c.MaxCost:
+		return fmt.Sprintf("stopped at a cost of %.4f (max_cost)", r.usage.Cost)
+	}
+	return ""
+}
+
+// stuck says that the same call failed three times without an applied change
+// in between.
+func (r *run) stuck(t *turn) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, sig := range t.failedSignatures() {
+		r.failures[sig]++
+		if r.failures[sig] >= sameFailures {
+			return fmt.Sprintf("stopped: the model sent the same failing call %d times in a row (%s)", sameFailures, t.failureText())
+		}
+	}
+	return ""
+}
+
+// changed notes an applied change.
+func (r *run) changed(ch *workspace.Change) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changes++
+	clear(r.failures)
+	for _, f := range changedFiles(ch) {
+		r.files[f]++
+	}
+}
+
+// unchanged notes that an applied change was taken back.
+func (r *run) unchanged(x *executed) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range x.files {
+		if r.files[f]--; r.files[f] <= 0 {
+			delete(r.files, f)
+		}
+	}
+}
+
+func changedFiles(ch *workspace.Change) []string {
+	if ch.Dest != nil {
+		return []string{ch.Target.Display, ch.Dest.Display}
+	}
+	return []string{ch.Target.Display}
+}
+
+func (r *run) count(t *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.applied += len(t.applied)
+	r.skipped += len(t.skipped)
+	if t.failed != nil {
+		r.failed++
+	}
+}
+
+// endWith ends the run for an error of the provider or of its context.
+func (r *run) endWith(err error) RunResult {
+	switch {
+	case errors.Is(err, errWall):
+		return r.end(StateStopped, fmt.Sprintf("stopped after %s (max_wall)", r.e.cfg.MaxWall))
+	case r.ctx.Err() != nil:
+		return r.end(StateCancelled, "cancelled; what was applied stays")
+	}
+	return r.end(StateFailed, err.Error())
+}
+
+func (r *run) end(state State, reason string) RunResult {
+	r.mu.Lock()
+	res := RunResult{
+		Run: r.id, Session: r.s.id, State: state, Reason: reason, Text: r.text, Turns: int(r.turnNo.Load()), Usage: r.usage,
+		Applied: r.applied, Failed: r.failed, Skipped: r.skipped,
+	}
+	for f := range r.files {
+		res.Files = append(res.Files, filepath.ToSlash(f))
+	}
+	r.mu.Unlock()
+	slices.Sort(res.Files)
+	typ := RunCompleted
+	switch state {
+	case StateFailed, StateStopped, StateRefused:
+		typ = RunFailed
+	case StateCancelled:
+		typ = RunCancelled
+	}
+	r.emit.emit(Event{Type: typ, Result: &res, Usage: &res.Usage, Reason: reason})
+	if !r.dryRun {
+		if led, err := r.ledger(); err == nil {
+			usage, _ := json.Marshal(res.Usage)
+			if err := led.EndRun(r.id, string(state), reason, usage); err != nil {
+				r.e.log.Warn("ledger: end of the run not recorded", "run", r.id, "err", err)
+			}
+			if err := led.Flush(r.effectCtx()); err != nil {
+				r.e.log.Warn("ledger: not flushed", "err", err)
+			}
+		} else {
+			r.e.log.Warn("ledger: not available", "err", err)
+		}
+	}
+	return res
+}
+
+func (r *run) close() {
+	r.wall.stop()
+	r.previews.stop()
+	r.cancel(nil)
+}
+
+// refuse notes that a permission was needed which nobody could give.
+func (r *run) refuse(reason string, again bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refusal == "" {
+		r.refusal = reason
+	}
+	r.stopAfter = r.stopAfter || again
+}
+
+func (r *run) refusedTwice() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopAfter
+}
+
+// takeSteer puts messages that came meanwhile into the history.
+func (r *run) takeSteer() bool {
+	r.mu.Lock()
+	texts := r.steer
+	r.steer = nil
+	r.mu.Unlock()
+	for _, text := range texts {
+		r.s.learn(text, "a message of the user")
+		r.s.append(Message{Role: RoleUser, Content: text})
+	}
+	return len(texts) > 0
+}
+
+func (r *run) isSteered() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.steer) > 0
+}
+
+// nextBadKey makes a key for a tag without a usable id, so that it can be
+// recorded: below zero, where no command is.
+func (r *run) nextBadKey(k ledger.Key) ledger.Key {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.badKeys++
+	k.ID = -r.badKeys
+	return k
+}
+
+// resolve finds the real targets of an operation: path, then dest.
+func (r *run) resolve(op workspace.Op) ([]workspace.Target, error) {
+	access := workspace.AccessWrite
+	if op.Kind == workspace.OpDelete {
+		access = workspace.AccessDelete
+	}
+	if op.Kind == workspace.OpCopy {
+		access = workspace.AccessRead
+	}
+	t, err := r.e.ws.Resolve(op.Path, access)
+	if err != nil {
+		return nil, err
+	}
+	out := []workspace.Target{t}
+	if op.Dest != "" {
+		d, err := r.e.ws.Resolve(op.Dest, workspace.AccessWrite)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// keepsTags: the history needs the text as it came.
+func (e *Engine) keepsTags() bool { return e.cfg.History != config.HistoryStrip }
+
+func oneLine(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > n {
+		s = s[:n] + "…"
+	}
+	return s
+}

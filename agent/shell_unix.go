@@ -1,0 +1,29 @@
+//go:build unix
+
+package agent
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+func shellCommand(line string) (string, []string) {
+	if path, err := exec.LookPath("bash"); err == nil {
+		return path, []string{"-c", line}
+	}
+	return "/bin/sh", []string{"-c", line}
+}
+
+// ownGroup puts the command into a process group of its own, so that all it
+// starts can be ended with it.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+func killGroup(cmd *exec.Cmd) error {
+	err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	if errors.Is(err, syscall.ESRCH) {
+		return os.ErrProcessDone
+	}
+	return err
+}

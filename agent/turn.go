@@ -1,0 +1,237 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"thinkflow/parser"
+)
+
+// stop says why a message was read no further.
+type stop int
+
+const (
+	stopNone    stop = iota // it came to its end
+	stopFailure             // a command failed
+	stopResult              // the model needs results now
+	stopSettled             // the settle window of a bash or delete is over
+	stopCancel              // the run was cancelled or hit a bound
+)
+
+// commandKey is unique within a turn.
+type commandKey struct {
+	channel parser.Channel
+	id      int
+}
+
+// turn is one API call: the stream being read, the queue behind it, and what
+// has come of its commands.
+type turn struct {
+	r      *run
+	n      int // from 1
+	cancel context.CancelCauseFunc
+	ctx    context.Context // ends the stream, not the commands
+	q      *queue
+	worker sync.WaitGroup
+
+	// Owned by the reader's goroutine.
+	phase     phase
+	text      *parser.Parser
+	reason    *parser.Parser
+	visible   strings.Builder // enters the history
+	stubbed   strings.Builder // the same with one line for each command, for history stub
+	afterTag  bool            // a command has just ended in the text
+	safeEnd   int64           // end of the last command in the text, for history keep
+	thinking  strings.Builder
+	window    strings.Builder // text behind an irreversible command
+	raw       strings.Builder // text with its tags, for history keep and stub
+	textBytes int64           // fed to the text parser
+	outBytes  int             // all that was received, for the estimate
+	open      *parser.Opening
+	seen      map[commandKey]bool
+	reads     []*parser.Command
+	wanted    []*parser.Command // need_result
+	last      *parser.Command   // bash or delete, executed after the window
+	lastAt    int64
+	settle    *time.Timer
+	dropped   []string // what stood in the window
+	calls     callList
+	finish    string
+	usage     *TurnUsage
+	accepted  bool  // something of the answer was taken
+	err       error // of the provider
+
+	mu       sync.Mutex // guards all below
+	why      stop
+	failed   *failure
+	applied  []int
+	skipped  []int
+	ran      []*executed // what can be rolled back, in order
+	results  []result
+	badCalls []string // native calls that failed
+	lastBad  string
+	callNo   int
+	arrived  map[*parser.Command]time.Time
+}
+
+// failure is the first command that failed, and what makes another one the same.
+type failure struct {
+	o         outcome
+	signature string
+}
+
+// result is something the model asked to see.
+type result struct {
+	title string
+	text  string
+}
+
+func (r *run) newTurn(n int) *turn {
+	t := &turn{r: r, n: n, q: newQueue(), seen: map[commandKey]bool{}, arrived: map[*parser.Command]time.Time{}}
+	t.ctx, t.cancel = context.WithCancelCause(r.ctx)
+	o := parser.Options{
+		Channel:           parser.ChannelText,
+		ReasoningCommands: r.e.cfg.ReasoningCommands,
+		StartInThink:      r.e.cfg.StartInThink,
+		Legacy:            r.e.cfg.LegacyTags,
+	}
+	t.text = parser.New(o, sink{t, parser.ChannelText})
+	o.Channel, o.StartInThink = parser.ChannelReasoning, false
+	t.reason = parser.New(o, sink{t, parser.ChannelReasoning})
+	t.worker.Go(t.work)
+	return t
+}
+
+// read takes the whole stream, or as much of it as is wanted, and returns once
+// every queued command has been worked off.
+func (t *turn) read(stream Stream) {
+	defer stream.Close()
+	for t.phase != halted {
+		d, err := stream.Recv()
+		if t.stopped() != stopNone {
+			break
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.err = err
+				break
+			}
+			t.end()
+			break
+		}
+		t.take(d)
+	}
+	t.finishReading()
+}
+
+func (t *turn) take(d Delta) {
+	if d.Finish != "" {
+		t.finish = d.Finish
+	}
+	if d.Usage != nil {
+		t.usage = d.Usage
+	}
+	if d.Reasoning != "" {
+		t.accepted = true
+		t.outBytes += len(d.Reasoning)
+		t.reason.Write(d.Reasoning)
+	}
+	if d.Text != "" && t.phase != halted {
+		t.accepted = true
+		t.outBytes += len(d.Text)
+		t.textBytes += int64(len(d.Text))
+		if t.r.e.keepsTags() {
+			t.raw.WriteString(d.Text)
+		}
+		t.text.Write(d.Text)
+		if t.phase == settleLast && t.textBytes-t.lastAt >= settleBytes {
+			t.halt(stopSettled)
+		}
+	}
+	for _, c := range d.Calls {
+		t.accepted = true
+		t.outBytes += len(c.Args) + len(c.Name)
+		t.calls.add(c)
+	}
+}
+
+// end is the end of the message: what is open is an error now.
+func (t *turn) end() {
+	t.reason.Close(t.finish)
+	if t.phase != halted {
+		t.text.Close(t.finish)
+	}
+}
+
+// finishReading ends the stream and waits for the queue.
+func (t *turn) finishReading() {
+	if t.settle != nil {
+		t.settle.Stop()
+	}
+	t.text.Stop()
+	t.reason.Stop()
+	t.cancel(nil)
+	if t.open != nil {
+		t.r.emit.emit(Event{Type: CommandSkipped, Reason: "the answer was stopped before this command was complete", Command: &CommandEvent{
+			ID: t.open.ID, Channel: string(t.open.Channel), Name: string(t.open.Name), Path: t.open.Path, Dest: t.open.Dest,
+		}})
+		t.open = nil
+	}
+	t.q.close()
+	t.worker.Wait()
+}
+
+// halt takes nothing more from the message. Reader's goroutine only.
+func (t *turn) halt(why stop) {
+	t.phase = halted
+	t.text.Stop()
+	t.reason.Stop()
+	t.stopStream(why)
+}
+
+// stopStream ends the stream; the first reason counts. Any goroutine.
+func (t *turn) stopStream(why stop) {
+	t.mu.Lock()
+	if t.why == stopNone {
+		t.why = why
+	}
+	t.mu.Unlock()
+	t.cancel(nil)
+}
+
+func (t *turn) stopped() stop {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.why == stopNone && t.r.ctx.Err() != nil {
+		return stopCancel
+	}
+	return t.why
+}
+
+// push queues it; a full queue holds the stream back.
+func (t *turn) push(it item) {
+	if err := t.q.push(t.r.ctx, it); err != nil {
+		t.halt(stopCancel)
+	}
+}
+
+func (t *turn) drop(what string) { t.dropped = append(t.dropped, what) }
+
+// noteArrival takes the time at which a command was complete.
+func (t *turn) noteArrival(c *parser.Command) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.arrived[c] = t.r.e.now()
+}
+
+// arrival is when the command was complete.
+func (t *turn) arrival(c *parser.Command) (time.Time, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at, ok := t.arrived[c]
+	return at, ok
+}

@@ -1,0 +1,56 @@
+package agent
+
+import (
+	"sync"
+	"time"
+)
+
+// wallClock bounds the time of a run, without the time that it waits for a
+// person.
+type wallClock struct {
+	over func()
+
+	mu     sync.Mutex // guards all below
+	left   time.Duration
+	since  time.Time
+	timer  *time.Timer
+	paused int
+}
+
+// newWallClock starts one; limit 0 means no bound.
+func newWallClock(limit time.Duration, over func()) *wallClock {
+	w := &wallClock{over: over, left: limit}
+	if limit > 0 {
+		w.since = time.Now()
+		w.timer = time.AfterFunc(limit, over)
+	}
+	return w
+}
+
+// pause stops the clock until resume is called; pauses nest.
+func (w *wallClock) pause() (resume func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer == nil {
+		return func() {}
+	}
+	if w.paused++; w.paused == 1 && w.timer.Stop() {
+		w.left -= time.Since(w.since)
+	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.paused--; w.paused == 0 {
+			w.since = time.Now()
+			w.timer.Reset(max(w.left, 0))
+		}
+	}
+}
+
+func (w *wallClock) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}

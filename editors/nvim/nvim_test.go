@@ -168,6 +168,12 @@ func TestEdits(t *testing.T) {
 	}
 }
 
+// TestRebase moves edits along what a user changes meanwhile.
+func TestRebase(t *testing.T) {
+	neovim(t)
+	nvim(t, t.TempDir(), t.TempDir(), testdata(t, "rebase_property.lua"), []string{"SEED=1", "CASES=2000"}, nil)
+}
+
 // TestPlaces checks refusals, and that cursors, views, marks and undo are kept.
 func TestPlaces(t *testing.T) {
 	neovim(t)

@@ -19,12 +19,17 @@ local function change(row, col, end_row, end_col, text)
   }
 end
 
+local documents = {
+  version = function()
+    return 5
+  end,
+  rebase = function() end,
+}
+
 local function apply(buf, edits, version)
   return edit.apply({
-    documentChanges = { { textDocument = { uri = vim.uri_from_bufnr(buf), version = version or 1 }, edits = edits } },
-  }, 'utf-16', function()
-    return 1
-  end)
+    documentChanges = { { textDocument = { uri = vim.uri_from_bufnr(buf), version = version or 5 }, edits = edits } },
+  }, 'utf-16', documents)
 end
 
 local function applied(buf, edits)
@@ -151,8 +156,8 @@ function tests.refusals_change_nothing()
     T.contains(result.failureReason, part, what)
   end
   local buf = buffer({ 'one', 'two' })
-  refused('older version', apply(buf, { change(0, 0, 0, 3, 'x') }, 0), 'stale')
-  refused('newer version', apply(buf, { change(0, 0, 0, 3, 'x') }, 2), 'stale')
+  refused('older version', apply(buf, { change(0, 0, 0, 3, 'x') }, 4), 'stale')
+  refused('newer version', apply(buf, { change(0, 0, 0, 3, 'x') }, 6), 'stale')
   refused('past the end', apply(buf, { change(7, 0, 7, 0, 'x') }), 'past the end')
   refused('overlap', apply(buf, { change(0, 0, 0, 3, 'x'), change(0, 2, 1, 0, 'y') }), 'overlap')
   refused('backwards', apply(buf, { change(1, 0, 0, 0, 'x') }), 'before it starts')
@@ -170,12 +175,10 @@ function tests.refusals_change_nothing()
   vim.api.nvim_buf_set_lines(other, 0, -1, false, { 'other' })
   local result = edit.apply({
     documentChanges = {
-      { textDocument = { uri = vim.uri_from_bufnr(buf), version = 1 }, edits = { change(0, 0, 0, 3, 'x') } },
-      { textDocument = { uri = vim.uri_from_bufnr(other), version = 0 }, edits = { change(0, 0, 0, 3, 'x') } },
+      { textDocument = { uri = vim.uri_from_bufnr(buf), version = 5 }, edits = { change(0, 0, 0, 3, 'x') } },
+      { textDocument = { uri = vim.uri_from_bufnr(other), version = 4 }, edits = { change(0, 0, 0, 3, 'x') } },
     },
-  }, 'utf-16', function()
-    return 1
-  end)
+  }, 'utf-16', documents)
   refused('second document stale', result, 'stale')
   T.eq(result.failedChange, 1, 'index of the failed change')
   T.eq(T.text(buf), 'one\ntwo\n', 'first document')
@@ -186,7 +189,7 @@ function tests.files()
   local path = dir .. '/sub/a.txt'
   local uri = vim.uri_from_fname(path)
   local function go(change_)
-    return edit.apply({ documentChanges = { change_ } }, 'utf-16', function() end)
+    return edit.apply({ documentChanges = { change_ } }, 'utf-16', documents)
   end
   T.eq(go({ kind = 'create', uri = uri }), { applied = true }, 'create')
   vim.fn.writefile({ 'kept' }, path)

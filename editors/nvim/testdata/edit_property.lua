@@ -110,9 +110,11 @@ local function one_case(number)
   local outcome = edit.apply(
     { documentChanges = { { textDocument = { uri = vim.uri_from_bufnr(buf), version = 3 }, edits = shuffled } } },
     encoding,
-    function()
-      return 3
-    end
+    {
+      version = function()
+        return 3
+      end,
+    }
   )
   local function describe(what)
     return ('%s: case %d of seed %d, %s, %s, endofline %s\nbefore: %s\nedits: %s'):format(

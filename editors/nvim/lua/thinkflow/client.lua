@@ -3,6 +3,7 @@
 local api = vim.api
 local config = require('thinkflow.config')
 local edit = require('thinkflow.edit')
+local history = require('thinkflow.history')
 
 local M = {}
 
@@ -23,7 +24,7 @@ M.on_event = function() end
 M.on_exit = function() end
 
 --- What is known of a client beyond Neovim's own record, by client id.
---- @type table<integer, { versions: table<string,integer>, waiting: function[], ready: boolean, stopping: boolean? }>
+--- @type table<integer, { history: thinkflow.History, waiting: function[], ready: boolean, stopping: boolean? }>
 local known = {}
 
 --- @param text string
@@ -106,18 +107,14 @@ function M.root(bufnr)
   return vim.uv.fs_realpath(root) or root
 end
 
---- Records which version of each document the server has been told: the one
---- thing that a versioned edit can be compared with. Neovim's own record starts
---- again whenever another client attaches.
-local function record_versions(client)
-  local versions = known[client.id].versions
+--- Records what the server is told of documents: the one thing that a versioned
+--- edit can be compared with. Neovim's own record of versions starts again whenever
+--- another client attaches.
+local function record(client)
+  local history = known[client.id].history
   local notify = client.rpc.notify
   client.rpc.notify = function(method, params)
-    if method == 'textDocument/didOpen' or method == 'textDocument/didChange' then
-      versions[params.textDocument.uri] = params.textDocument.version
-    elseif method == 'textDocument/didClose' then
-      versions[params.textDocument.uri] = nil
-    end
+    history:sent(method, params)
     return notify(method, params)
   end
 end
@@ -126,13 +123,15 @@ local function apply_edit(_, params, context)
   local client = assert(vim.lsp.get_client_by_id(context.client_id))
   M.flush(client)
   local state = known[client.id]
-  local result = edit.apply(params.edit, client.offset_encoding, function(uri, bufnr)
-    local version = state.versions[uri]
-      or (client.attached_buffers[bufnr] and vim.lsp.util.buf_versions[bufnr])
-    -- Neovim 0.10 opens documents with version 0 and its next one is above 1; the
-    -- server says 1 for that 0, because Neovim's own handler never checks a 0.
-    return version == 0 and 1 or version
-  end)
+  local result = edit.apply(params.edit, client.offset_encoding, {
+    version = function(uri, bufnr)
+      return state.history:version(uri)
+        or (client.attached_buffers[bufnr] and vim.lsp.util.buf_versions[bufnr])
+    end,
+    rebase = function(uri, version, edits)
+      return state.history:rebase(uri, version, edits)
+    end,
+  })
   M.flush(client)
   return result
 end
@@ -166,10 +165,10 @@ function M.adopt(client)
   if state and state.ready then
     return
   end
-  state = state or { versions = {}, waiting = {}, ready = false }
+  state = state or { history = history.new(), waiting = {}, ready = false }
   known[client.id] = state
   state.ready = true
-  record_versions(client)
+  record(client)
   for method, handler in pairs(M.handlers) do
     client.handlers[method] = handler
   end
@@ -274,11 +273,11 @@ function M.ensure(root, bufnr, callback)
     if not ok or not id then
       return callback(nil, 'the server could not be started: ' .. tostring(id) .. '; log: ' .. M.log_path())
     end
-    known[id] = known[id] or { versions = {}, waiting = {}, ready = false }
+    known[id] = known[id] or { history = history.new(), waiting = {}, ready = false }
     table.insert(known[id].waiting, callback)
     return
   end
-  known[client.id] = known[client.id] or { versions = {}, waiting = {}, ready = false }
+  known[client.id] = known[client.id] or { history = history.new(), waiting = {}, ready = false }
   table.insert(known[client.id].waiting, callback)
 end
 

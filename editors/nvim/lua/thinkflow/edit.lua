@@ -232,6 +232,15 @@ local function break_undo(bufnr)
   vim.bo[bufnr].undolevels = vim.bo[bufnr].undolevels
 end
 
+--- In a buffer without 'endofline', text that now ends with a line break has an
+--- empty last line; saving must not end that line as well.
+local function keep_last_line_break(bufnr, last_before)
+  local last = api.nvim_buf_get_lines(bufnr, -2, -1, false)[1]
+  if not vim.bo[bufnr].endofline and last == '' and last_before ~= '' then
+    vim.bo[bufnr].fixendofline = false
+  end
+end
+
 --- @param edits thinkflow.Edit[] last edit first
 local function change_buffer(bufnr, edits)
   local places = remember_places(bufnr, edits)
@@ -246,6 +255,7 @@ local function change_buffer(bufnr, edits)
     pcall(api.nvim_buf_set_lines, bufnr, 0, -1, false, whole)
   end
   break_undo(bufnr)
+  keep_last_line_break(bufnr, whole[#whole])
   places.restore()
   if not ok then
     refuse('%s could not be changed: %s', name_of(bufnr), tostring(err))
@@ -357,34 +367,56 @@ local function steps_of(edit)
   return steps
 end
 
+--- The edits of one document as they are for its current text.
+--- @param documents thinkflow.Documents
+local function current_edits(step, bufnr, documents)
+  local uri, version = step.textDocument.uri, step.textDocument.version
+  if type(version) ~= 'number' then
+    return step.edits
+  end
+  local now = documents.version(uri, bufnr)
+  -- Neovim 0.10 opens documents with version 0, and the next one is above 1; the
+  -- server says 1 for that 0, because Neovim's own handler never checks a 0.
+  if now and version == 1 and now ~= 1 then
+    version = 0
+  end
+  if now == version then
+    return step.edits
+  end
+  local edits = now and now > version and documents.rebase(uri, version, step.edits)
+  if not edits then
+    refuse(
+      'stale: %s is at version %s, the edit is for %d',
+      name_of(bufnr),
+      tostring(now or 'none (not open)'),
+      step.textDocument.version
+    )
+  end
+  return edits
+end
+
+--- @class thinkflow.Documents What the server knows of documents.
+--- @field version fun(uri: string, bufnr: integer): integer? the version it has last been told
+--- @field rebase fun(uri: string, version: integer, edits: table[]): table[]? edits for an older version, for the current one
+
 --- Applies a WorkspaceEdit. Nothing is touched before everything has been checked.
 --- @param edit table WorkspaceEdit
 --- @param encoding string offset encoding of the client
---- @param version_of fun(uri: string, bufnr: integer): integer? version that the server has last been told
+--- @param documents thinkflow.Documents
 --- @return table ApplyWorkspaceEditResult
-function M.apply(edit, encoding, version_of)
+function M.apply(edit, encoding, documents)
   local at
   local ok, err = pcall(function()
     local steps = steps_of(edit)
+    local edits = {}
     for i, step in ipairs(steps) do
       at = i
       if not step.kind then
-        local uri, version = step.textDocument.uri, step.textDocument.version
-        local bufnr = vim.uri_to_bufnr(uri)
-        if type(version) == 'number' then
-          local current = version_of(uri, bufnr)
-          if current ~= version then
-            refuse(
-              'stale: %s is at version %s, the edit is for %d',
-              name_of(bufnr),
-              tostring(current or 'none (not open)'),
-              version
-            )
-          end
-        end
+        local bufnr = vim.uri_to_bufnr(step.textDocument.uri)
+        edits[i] = current_edits(step, bufnr, documents)
         if api.nvim_buf_is_loaded(bufnr) then
           check_writable(bufnr)
-          convert_all(bufnr, step.edits, encoding)
+          convert_all(bufnr, edits[i], encoding)
         end
       end
     end
@@ -392,11 +424,11 @@ function M.apply(edit, encoding, version_of)
       at = i
       if step.kind then
         resource[step.kind](step)
-      elseif next(step.edits) then
+      elseif next(edits[i]) then
         local bufnr = vim.uri_to_bufnr(step.textDocument.uri)
         load_buffer(bufnr)
         check_writable(bufnr)
-        change_buffer(bufnr, convert_all(bufnr, step.edits, encoding))
+        change_buffer(bufnr, convert_all(bufnr, edits[i], encoding))
       end
     end
   end)

@@ -195,10 +195,9 @@ func isLoop(err error) bool {
 	return errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EMLINK)
 }
 
-func isBusy(err error) bool    { return errors.Is(err, unix.EBUSY) }
-func isExist(err error) bool   { return errors.Is(err, fs.ErrExist) || errors.Is(err, unix.ENOTEMPTY) }
-func isCross(err error) bool   { return errors.Is(err, unix.EXDEV) }
-func isNoSpace(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+func isBusy(err error) bool  { return errors.Is(err, unix.EBUSY) }
+func isExist(err error) bool { return errors.Is(err, fs.ErrExist) || errors.Is(err, unix.ENOTEMPTY) }
+func isCross(err error) bool { return errors.Is(err, unix.EXDEV) }
 
 // owner is who a file belongs to.
 type owner struct{ uid, gid uint32 }

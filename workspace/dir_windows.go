@@ -123,8 +123,7 @@ func isBusy(err error) bool {
 func isExist(err error) bool {
 	return errors.Is(err, fs.ErrExist) || errors.Is(err, windows.ERROR_ALREADY_EXISTS)
 }
-func isCross(err error) bool   { return errors.Is(err, windows.ERROR_NOT_SAME_DEVICE) }
-func isNoSpace(err error) bool { return errors.Is(err, windows.ERROR_DISK_FULL) }
+func isCross(err error) bool { return errors.Is(err, windows.ERROR_NOT_SAME_DEVICE) }
 
 func keepOwner(*os.File, fs.FileInfo) error { return nil }
 

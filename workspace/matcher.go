@@ -13,7 +13,7 @@ type matcher struct {
 	literal []byte // in lower case with fold
 	fold    bool   // ASCII letters of literal without case
 	re      *regexp.Regexp
-	rare    int // index of literal's rarest byte, for fold
+	rare    int // index of literal's rarest byte
 }
 
 func newMatcher(r GrepRequest) (*matcher, *Refusal) {
@@ -53,13 +53,13 @@ func (m *matcher) setLiteral(s string, fold bool) {
 	m.fold = fold
 	if fold {
 		s = strings.ToLower(s)
-		for i := range s {
-			if byteRank(s[i]) < byteRank(s[m.rare]) {
-				m.rare = i
-			}
-		}
 	}
 	m.literal = []byte(s)
+	for i := range m.literal {
+		if byteRank(s[i]) < byteRank(s[m.rare]) {
+			m.rare = i
+		}
+	}
 }
 
 // required returns the longest text that every match of the expression holds.
@@ -128,7 +128,7 @@ func (m *matcher) next(data []byte, at int) (start, end, col int, ok bool) {
 // index finds the literal.
 func (m *matcher) index(data []byte) int {
 	if !m.fold {
-		return bytes.Index(data, m.literal)
+		return m.indexExact(data)
 	}
 	n := len(m.literal)
 	low := m.literal[m.rare]
@@ -160,7 +160,33 @@ func (m *matcher) index(data []byte) int {
 	return -1
 }
 
+// indexExact looks for the rarest byte first, which skips most of the text at
+// the speed of memory; where it is not rare after all, bytes.Index takes over.
+func (m *matcher) indexExact(data []byte) int {
+	misses := 0
+	for at := 0; ; {
+		i := indexFrom(data, m.literal[m.rare], at+m.rare)
+		if i >= len(data) {
+			return -1
+		}
+		from := i - m.rare
+		if from+len(m.literal) <= len(data) && bytes.Equal(data[from:from+len(m.literal)], m.literal) {
+			return from
+		}
+		at = from + 1
+		if misses++; misses > 8+at/128 {
+			if i := bytes.Index(data[at:], m.literal); i >= 0 {
+				return at + i
+			}
+			return -1
+		}
+	}
+}
+
 func indexFrom(data []byte, c byte, at int) int {
+	if at >= len(data) {
+		return len(data)
+	}
 	i := bytes.IndexByte(data[at:], c)
 	if i < 0 {
 		return len(data)

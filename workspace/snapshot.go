@@ -22,7 +22,12 @@ const binaryProbe = 8 << 10
 // HashText is the hash used everywhere: sha256 of the bytes, in hex.
 func HashText(s string) string {
 	h := sha256.New()
-	_, _ = io.WriteString(h, s)
+	var buf [8 << 10]byte // in pieces: the whole as bytes would be a copy
+	for len(s) > 0 {
+		n := copy(buf[:], s)
+		_, _ = h.Write(buf[:n])
+		s = s[n:]
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"fmt"
-	"sort"
 	"strings"
 	"unicode/utf8"
 )
@@ -13,33 +12,37 @@ const diffContext = 3
 // maxDiffLine is where a bounded diff cuts a single line, in bytes.
 const maxDiffLine = 1000
 
-// block is a run of whole lines that an edit touches: lines from..to (0-based,
-// exclusive) of the text before, and what they become.
+// block is a run of whole lines that edits rewrite: the bytes start to end of
+// the text before, the first of them in the given line (0-based).
 type block struct {
-	from, to int
-	removed  []string
-	added    []string
+	start, end     int
+	line           int
+	removed, added []string
 }
 
 // lineBlocks widens edits to whole lines and joins those that share or touch one.
-func lineBlocks(text string, lines []string, offs []int, edits []Edit) []block {
+// Its cost is that of the changed lines, and counting line breaks before them.
+func lineBlocks(text string, edits []Edit) []block {
 	var out []block
+	line, counted := 0, 0
 	for i := 0; i < len(edits); {
-		from, to := editLines(text, offs, edits[i])
+		start, end := editLines(text, edits[i])
 		j := i + 1
 		for ; j < len(edits); j++ {
-			f, t := editLines(text, offs, edits[j])
-			if f > to {
+			s, e := editLines(text, edits[j])
+			if s > end {
 				break
 			}
-			to = max(to, t)
+			end = max(end, e)
 		}
 		inner := make([]Edit, j-i)
 		for k, e := range edits[i:j] {
-			inner[k] = Edit{Start: e.Start - offs[from], End: e.End - offs[from], New: e.New}
+			inner[k] = Edit{Start: e.Start - start, End: e.End - start, New: e.New}
 		}
-		b := block{from: from, to: to, removed: lines[from:to]}
-		b.added = splitLines(mustApply(text[offs[from]:offs[to]], inner))
+		line += strings.Count(text[counted:start], "\n")
+		counted = start
+		b := block{start: start, end: end, line: line, removed: splitLines(text[start:end])}
+		b.added = splitLines(mustApply(text[start:end], inner))
 		b.trim()
 		out = append(out, b)
 		i = j
@@ -47,23 +50,17 @@ func lineBlocks(text string, lines []string, offs []int, edits []Edit) []block {
 	return out
 }
 
-// editLines are the lines that an edit rewrites, as 0-based half-open range.
-func editLines(text string, offs []int, e Edit) (from, to int) {
-	n := len(offs) - 1
-	at := func(off int) int { // the line that holds the offset; n behind a final line break
-		k := sort.SearchInts(offs, off+1) - 1
-		if k == n && n > 0 && text[len(text)-1] != '\n' {
-			k--
-		}
-		return k
+// editLines are the whole lines that an edit rewrites, as offsets.
+func editLines(text string, e Edit) (start, end int) {
+	start = strings.LastIndexByte(text[:e.Start], '\n') + 1
+	if atLineStart(text, e.End) && (endsLine(e.New) || e.New == "" && start == e.Start) {
+		return start, e.End
 	}
-	from = at(e.Start)
-	to = at(e.End)
-	clean := offs[to] == e.End && (endsLine(e.New) || e.New == "" && atLineStart(text, e.Start))
-	if !clean {
-		to = min(to+1, n)
+	i := strings.IndexByte(text[e.End:], '\n')
+	if i < 0 {
+		return start, len(text)
 	}
-	return from, to
+	return start, e.End + i + 1
 }
 
 func endsLine(s string) bool { return strings.HasSuffix(s, "\n") }
@@ -73,27 +70,41 @@ func atLineStart(text string, off int) bool { return off == 0 || text[off-1] == 
 // trim drops equal lines at the ends of a block.
 func (b *block) trim() {
 	for len(b.removed) > 0 && len(b.added) > 0 && b.removed[0] == b.added[0] {
+		b.start += len(b.removed[0])
+		b.line++
 		b.removed, b.added = b.removed[1:], b.added[1:]
-		b.from++
 	}
 	for n, m := len(b.removed), len(b.added); n > 0 && m > 0 && b.removed[n-1] == b.added[m-1]; n, m = n-1, m-1 {
+		b.end -= len(b.removed[n-1])
 		b.removed, b.added = b.removed[:n-1], b.added[:m-1]
-		b.to--
 	}
+}
+
+// linesBefore are at most n lines that end at the offset; linesAfter those that
+// begin there.
+func linesBefore(text string, off, n int) []string {
+	start := off
+	for ; n > 0 && start > 0; n-- {
+		start = strings.LastIndexByte(text[:start-1], '\n') + 1
+	}
+	return splitLines(text[start:off])
+}
+
+func linesAfter(text string, off, n int) []string {
+	return splitLines(text[off:lineOffset(text, off, n)])
 }
 
 // unified writes hunks with context lines. It is bounded by max bytes (0 = not).
 func unified(text string, edits []Edit, max int) string {
-	lines := splitLines(text)
 	w := diffWriter{max: max}
-	blocks := lineBlocks(text, lines, lineOffsets(lines), edits)
+	blocks := lineBlocks(text, edits)
 	shift := 0
 	for i := 0; i < len(blocks); {
 		j := i + 1
-		for j < len(blocks) && blocks[j].from-blocks[j-1].to <= 2*diffContext {
+		for j < len(blocks) && strings.Count(text[blocks[j-1].end:blocks[j].start], "\n") <= 2*diffContext {
 			j++
 		}
-		w.hunk(lines, blocks[i:j], shift)
+		w.hunk(text, blocks[i:j], shift)
 		for ; i < j; i++ {
 			shift += len(blocks[i].added) - len(blocks[i].removed)
 		}
@@ -108,23 +119,26 @@ type diffWriter struct {
 	left int
 }
 
-func (w *diffWriter) hunk(lines []string, blocks []block, shift int) {
+func (w *diffWriter) hunk(text string, blocks []block, shift int) {
 	first, last := blocks[0], blocks[len(blocks)-1]
-	from := max(0, first.from-diffContext)
-	to := min(len(lines), last.to+diffContext)
-	before, after := to-from, to-from
+	lead := linesBefore(text, first.start, diffContext)
+	tail := linesAfter(text, last.end, diffContext)
+	from := first.line - len(lead)
+	before := last.line + len(last.removed) + len(tail) - from
+	after := before
 	for _, b := range blocks {
 		after += len(b.added) - len(b.removed)
 	}
 	w.line("", fmt.Sprintf("@@ -%s +%s @@\n", hunkRange(from, before), hunkRange(from+shift, after)))
-	at := from
-	for _, b := range blocks {
-		w.all(" ", lines[at:b.from])
+	w.all(" ", lead)
+	for i, b := range blocks {
+		if i > 0 {
+			w.all(" ", splitLines(text[blocks[i-1].end:b.start]))
+		}
 		w.all("-", b.removed)
 		w.all("+", b.added)
-		at = b.to
 	}
-	w.all(" ", lines[at:to])
+	w.all(" ", tail)
 }
 
 // hunkRange is "line,count" with the rules of the format: a count of 1 is left
@@ -212,11 +226,7 @@ func (c *Change) Diff(maxBytes int) string {
 
 // countChanged counts the lines that edits remove and add.
 func countChanged(text string, edits []Edit) (added, removed int) {
-	if len(edits) == 0 {
-		return 0, 0
-	}
-	lines := splitLines(text)
-	for _, b := range lineBlocks(text, lines, lineOffsets(lines), edits) {
+	for _, b := range lineBlocks(text, edits) {
 		added += len(b.added)
 		removed += len(b.removed)
 	}

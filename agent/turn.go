@@ -62,6 +62,7 @@ type turn struct {
 	calls     callList
 	finish    string
 	usage     *TurnUsage
+	ended     bool  // the message came to its end
 	accepted  bool  // something of the answer was taken
 	err       error // of the provider
 
@@ -161,6 +162,7 @@ func (t *turn) take(d Delta) {
 
 // end is the end of the message: what is open is an error now.
 func (t *turn) end() {
+	t.ended = true
 	t.reason.Close(t.finish)
 	if t.phase != halted {
 		t.text.Close(t.finish)

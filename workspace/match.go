@@ -152,7 +152,7 @@ func dropFar(places []place, near int) []place {
 func (s *source) findFinalNewline(w want) found {
 	f := found{rung: RungFinalNewline}
 	old, ok := strings.CutSuffix(w.old, "\n")
-	if !ok || old == "" || !strings.HasSuffix(s.lf, old) {
+	if !ok || old == "" || endsLine(s.lf) || !strings.HasSuffix(s.lf, old) {
 		return f
 	}
 	start := len(s.lf) - len(old)
@@ -230,8 +230,11 @@ func (s *source) addLines(f *found, w want, old []string, i int, last *int, p pl
 	return !(w.all && f.overlap)
 }
 
-// trailingKey is a line without its break and the blanks before it.
-func trailingKey(l string) string { return strings.TrimRight(l, " \t\r\n\f\v") }
+// trailingKey is a line without its break and the blanks before it. A lone CR is
+// no blank.
+func trailingKey(l string) string {
+	return strings.TrimRight(strings.TrimSuffix(l, "\n"), " \t\f\v")
+}
 
 // unicodeKey is a line in NFC with typography taken back to ASCII, without
 // blanks at its end. The ellipsis is not three dots.

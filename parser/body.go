@@ -19,6 +19,8 @@ const (
 type body struct {
 	l     *lane
 	cmd   *Command // nil: the tag runs nothing, but still owns its body
+	keep  bool     // the text is collected for the command
+	edits bool     // the parts of an edit are looked for
 	name  string   // as written
 	index int      // in known
 	token string
@@ -104,21 +106,21 @@ func (b *body) begin(o *opening, cmd *Command) {
 		tag:  tagScanner{legacy: b.tag.legacy, attrs: b.tag.attrs[:0]},
 		edit: editBody{pairs: b.edit.pairs[:0]},
 	}
+	if cmd != nil {
+		b.keep, b.edits = cmd.Name.hasBody(), cmd.Name == Edit
+	}
 }
+
+// giveUp says that nothing of the body is wanted any more.
+func (b *body) giveUp() { b.cmd, b.keep, b.edits = nil, false, false }
 
 // drop forgets the body and what it collected.
 func (b *body) drop() {
-	b.cmd = nil
+	b.giveUp()
 	b.text.Reset()
 }
 
 func (b *body) view() string { return b.text.String() }
-
-// wanted reports whether the text is collected.
-func (b *body) wanted() bool { return b.cmd != nil && b.cmd.Name.hasBody() }
-
-// editing reports whether the parts of an edit are looked for.
-func (b *body) editing() bool { return b.cmd != nil && b.cmd.Name == Edit }
 
 func (b *body) closeTag() string {
 	if b.token != "" {
@@ -144,6 +146,16 @@ func (l *lane) feedBody(s string) string {
 	in := s
 	if b.break0 != breakDone {
 		s = b.skipBreak(s)
+	}
+	if b.state == bodyScan && b.at == b.text.Len() && len(s) <= minPiece && strings.IndexByte(s, '<') < 0 {
+		// Most small chunks are nothing but content.
+		b.write(s)
+		b.at = b.text.Len()
+		b.mark = b.at
+		l.steps += len(s)
+		b.publish()
+		b.trim()
+		return ""
 	}
 	for s != "" && !l.p.stopped {
 		n := min(len(s), max(minPiece, min(maxPiece, b.text.Len())))
@@ -243,7 +255,7 @@ func (b *body) write(s string) {
 
 // trim forgets decided text of a body that is not wanted.
 func (b *body) trim() {
-	if b.wanted() || b.mark < trimAt {
+	if b.keep || b.mark < trimAt {
 		return
 	}
 	v := b.view()
@@ -260,10 +272,10 @@ func (b *body) trim() {
 
 // publish tells of new content.
 func (b *body) publish() {
-	if !b.wanted() {
+	if !b.keep {
 		return
 	}
-	if !b.editing() || len(b.edit.pairs) > 0 && b.state != editStart {
+	if !b.edits || len(b.edit.pairs) > 0 && b.state != editStart {
 		b.tell(b.mark, false)
 	}
 	if b.mark > b.l.p.opts.MaxBody {
@@ -280,7 +292,7 @@ func (b *body) tell(end int, closed bool) {
 		return
 	}
 	p := Progress{ID: b.cmd.ID, Delta: b.view()[b.sent:end], Total: end, Closed: closed}
-	if b.editing() {
+	if b.edits {
 		e := &b.edit
 		p.Part, p.Pair, p.Total = e.part, len(e.pairs)-1, end-e.start
 	}
@@ -294,7 +306,7 @@ func (b *body) fail(e *Error) {
 		e = b.tooLarge() // this came first
 	}
 	b.l.report(e)
-	b.cmd = nil
+	b.giveUp()
 	b.tagFor, b.back = placeBody, bodyScan
 	switch b.state {
 	case editGap, editStart, editPart, editAfter:
@@ -310,12 +322,12 @@ func (b *body) finish(end int) {
 	}
 	if b.cmd != nil && b.aborted {
 		b.l.report(b.unclosed(end))
-		b.cmd = nil
+		b.giveUp()
 	}
-	if b.wanted() && end > b.l.p.opts.MaxBody {
+	if b.keep && end > b.l.p.opts.MaxBody {
 		b.publish()
 	}
-	if b.wanted() && end > b.l.p.opts.MaxBody {
+	if b.keep && end > b.l.p.opts.MaxBody {
 		b.fail(b.tooLarge())
 	}
 	if b.cmd != nil {
@@ -328,7 +340,7 @@ func (b *body) complete(end int) {
 	l, c := b.l, b.cmd
 	content := b.view()[:end]
 	filled := b.filled || !allSpace(content)
-	if b.wanted() && !b.editing() && b.closeEnd > 0 {
+	if b.keep && !b.edits && b.closeEnd > 0 {
 		b.tell(end, true)
 	}
 	cmd, hasCmd := attr(c, "cmd")

@@ -129,7 +129,7 @@ func checkBounds(t *testing.T, p *Parser, chunk int) {
 			t.Errorf("%d bytes of a body are held back", n)
 		}
 		limit := 2*b.text.Len() + 3*maxPiece
-		if !b.wanted() {
+		if !b.keep {
 			limit = 2 * (trimAt + 3*maxPiece)
 		}
 		if b.text.Cap() > limit || b.text.Len() > p.opts.MaxBody+p.opts.MaxTag+3*maxPiece {

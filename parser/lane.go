@@ -129,13 +129,16 @@ func (l *lane) feedTag(s string) string {
 	raw := string(l.hold)
 	used := l.take(v, raw)
 	// Bytes that were taken for the tag and lie behind its end are parsed again.
-	switch over := l.tag.n - used; {
+	over := l.tag.n - used
+	switch {
 	case over <= n:
 		return s[n-over:]
-	default:
+	case l.tag.n-n <= len(raw):
 		l.again(raw[used : l.tag.n-n])
-		return s
+	default: // only a </think> can reach beyond what is held
+		l.again(l.tag.stop[:over-n])
 	}
+	return s
 }
 
 // take deals with a whole tag whose first byte is at l.off. It returns how many

@@ -48,7 +48,7 @@ func (b *body) matchBlank(v string, final bool) (wait bool) {
 	b.block = b.block || b.at < len(v) && v[b.at] == '\n'
 	b.at = 0
 	b.state = bodyScan
-	if b.editing() {
+	if b.edits {
 		b.state = editGap
 	}
 	return false
@@ -66,7 +66,7 @@ func (b *body) matchContent(v string, final bool) (wait bool) {
 		b.l.steps += i + 1
 		b.at += i
 		rest := v[b.at:]
-		if len(rest) > 1 && rest[1] != '/' && rest[1] != b.openStart[1] {
+		if len(rest) > 2 && !b.mayStart(rest) {
 			b.at++
 			continue
 		}
@@ -90,6 +90,17 @@ func (b *body) matchContent(v string, final bool) (wait bool) {
 			return false
 		}
 	}
+}
+
+// mayStart is a quick look at s, a "<" and at least two bytes more.
+func (b *body) mayStart(s string) bool {
+	switch s[1] {
+	case '/':
+		return s[2] == b.closeStart[2] || s[2] == 't'
+	case b.openStart[1]:
+		return s[2] == b.openStart[2]
+	}
+	return false
 }
 
 // candidate is what may begin at a "<" in a body.
@@ -191,7 +202,7 @@ func (b *body) nestedOpening(v string) {
 // resume goes on after a tag that is content.
 func (b *body) resume() {
 	b.state = bodyScan
-	if b.editing() {
+	if b.edits {
 		b.state = editPart
 	}
 }
@@ -344,7 +355,7 @@ func startsName(s, name string) candidate {
 func (b *body) closed() {
 	b.contentEnd = b.tagAt
 	b.state = bodyDone
-	if !b.editing() {
+	if !b.edits {
 		return
 	}
 	switch b.tagFor {

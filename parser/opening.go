@@ -18,8 +18,8 @@ func (l *lane) open(v verdict, raw string) int {
 	t := &l.tag
 	o := opening{l: l, written: string(t.name[:t.nameLen]), start: l.off, line: l.line}
 	o.name, o.index = commandOf(o.written)
-	if l.kind == laneThink && v == tagBad {
-		// A broken tag must not hide the end of the think block.
+	if l.kind == laneThink && v == tagBad && t.gt >= 0 {
+		// A forgotten quote must not hide the end of the think block.
 		if i := strings.Index(raw[:min(t.end, len(raw))], l.p.think.closing()); i >= 0 {
 			t.end, t.selfClosing = i, true
 		}

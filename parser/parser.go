@@ -18,7 +18,6 @@ type Parser struct {
 	sink Sink
 
 	stopped, closed bool
-	breaks          int // line breaks written so far
 	bom             int // bytes of a byte order mark seen at the start; -1: past it
 
 	cur   *lane
@@ -64,7 +63,6 @@ func (p *Parser) Write(chunk string) {
 	if p.stopped || p.closed {
 		return
 	}
-	p.breaks += strings.Count(chunk, "\n")
 	if p.bom >= 0 {
 		chunk = p.skipMark(chunk)
 	}
@@ -96,7 +94,16 @@ func (p *Parser) Close(finish string) {
 func (p *Parser) Stop() { p.stopped = true }
 
 // Line returns the line that the stream has come to, from 1.
-func (p *Parser) Line() int { return p.breaks + 1 }
+func (p *Parser) Line() int {
+	l := p.cur
+	switch l.state {
+	case inTag:
+		return l.line + strings.Count(string(l.hold), "\n") + l.lost
+	case inBody:
+		return l.body.lineAt(l.body.text.Len())
+	}
+	return l.line
+}
 
 // Idle reports whether no tag or body is open and nothing is held back.
 func (p *Parser) Idle() bool { return p.cur.state == inText && p.bom <= 0 }

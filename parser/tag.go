@@ -7,6 +7,7 @@ type tagScanner struct {
 	max    int      // bytes that one tag may have
 	want   tagKinds // what may start here
 	legacy bool     // bare names count as well
+	stop   string   // ends a tag that cannot be parsed, before its ">": </think>
 
 	state scanState
 	back  scanState // where to go on after a zero-width character
@@ -255,6 +256,10 @@ func (t *tagScanner) step(c byte) verdict {
 			return t.spoil(problemSlash, c)
 		}
 	case scanBad:
+		if t.stop != "" && t.atStop(c) {
+			t.end, t.selfClosing = t.n-len(t.stop), true
+			return tagBad
+		}
 		if c == '>' {
 			t.end, t.selfClosing = t.n, t.prev == '/'
 			return tagBad
@@ -462,7 +467,22 @@ func (t *tagScanner) endBad(c byte) verdict {
 		return tagBad
 	}
 	t.state = scanBad
+	t.k = 0
+	if t.stop != "" {
+		t.atStop(c)
+	}
 	return tagMore
+}
+
+// atStop matches c against the stop; it reports whether that is complete.
+func (t *tagScanner) atStop(c byte) bool {
+	if c != t.stop[t.k] {
+		t.k = 0
+	}
+	if c == t.stop[t.k] {
+		t.k++
+	}
+	return t.k == len(t.stop)
 }
 
 // begun reports whether the bytes so far are more than a mention: an attribute

@@ -177,6 +177,9 @@ func (r *textRun) tag(want tagKinds) (rest string, stop bool) {
 	l, s := r.l, r.s[r.i:]
 	t := &l.tag
 	t.reset(want)
+	if l.kind == laneThink {
+		t.stop = l.p.think.closing()
+	}
 	n, v := t.feed(s)
 	l.steps += n
 	switch v {

@@ -11,6 +11,7 @@ import (
 // retry decides how long to wait before a request is sent again.
 type retry struct {
 	left    int
+	tried   bool // a further attempt was made
 	cap     time.Duration
 	backoff *backoff.ExponentialBackOff
 }
@@ -33,9 +34,13 @@ func (r *retry) next(err error) (wait time.Duration, reason string) {
 		return -1, fmt.Sprintf("the server asks to wait %s, longer than retry_cap (%s)", me.RetryAfter.Round(time.Second), r.cap)
 	}
 	if r.left <= 0 {
-		return -1, "gave up after several attempts"
+		if r.tried {
+			return -1, "gave up after several attempts"
+		}
+		return -1, ""
 	}
 	r.left--
+	r.tried = true
 	if me.RetryAfter > 0 {
 		return me.RetryAfter, ""
 	}

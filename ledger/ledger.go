@@ -91,10 +91,13 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		return nil, err
 	}
 	l.tx = newTxn(conn)
-	if l.settled, err = l.settleDead(ctx); err != nil {
-		l.tx.close()
-		_ = conn.Close()
-		_ = l.db.Close()
+	l.settled, err = l.settleDead(ctx)
+	if err == nil {
+		// From here on, waiting for other processes is the writer's affair.
+		_, err = conn.ExecContext(ctx, "PRAGMA busy_timeout = 100")
+	}
+	if err != nil {
+		l.closeConn()
 		return nil, storeError(l.path, "be settled", err)
 	}
 	l.w = newWriter(l.path, l.tx, l.log, o.FlushAfter)
@@ -156,15 +159,17 @@ func (l *Ledger) Close() error {
 	if l.readDB != nil {
 		_ = l.readDB.Close()
 	}
-	l.tx.close()
-	_ = l.tx.conn.Close()
-	if cerr := l.db.Close(); err == nil && cerr != nil {
-		err = storeError(l.path, "be closed", cerr)
-	}
+	l.closeConn()
 	if own != nil {
 		own.release()
 	}
 	return err
+}
+
+func (l *Ledger) closeConn() {
+	l.tx.close()
+	_ = l.tx.conn.Close()
+	_ = l.db.Close()
 }
 
 // ownerID is this ledger's owner id; the lock is taken with the first call.

@@ -1,9 +1,11 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // found is what a look at a path says: "" = absent, Dir, or a hash.
@@ -168,6 +170,7 @@ func (l *Ledger) settleDead(ctx context.Context) ([]Settlement, error) {
 		}
 		all = append(all, settled...)
 	}
+	slices.SortFunc(all, func(a, b Settlement) int { return cmp.Compare(a.N, b.N) })
 	return all, nil
 }
 
@@ -255,48 +258,50 @@ func (t *txn) openIntents(owner string) ([]*Command, error) {
 // judge looks at the files and decides, in the order of the commands.
 func (l *Ledger) judge(t *txn, cmds []*Command) []Settlement {
 	out := make([]Settlement, len(cmds))
-	done := make([]bool, len(cmds))
 	for i, c := range cmds {
 		out[i].Command = *c
-		if done[i] {
-			continue
+		out[i].Recovered = true
+	}
+	for i, c := range cmds {
+		if out[i].Reason != "" {
+			continue // with an earlier one of its series
 		}
-		var series []int
-		if textual(c) {
-			series = seriesFrom(cmds, i)
-		}
+		series := seriesFrom(cmds, i)
 		if len(series) < 2 {
 			out[i].Status, out[i].Reason = l.judgeOne(t, c)
 			continue
 		}
 		linked := make([]*Command, len(series))
 		for j, k := range series {
-			linked[j], done[k] = cmds[k], true
+			linked[j] = cmds[k]
 		}
-		at, err := look(l.o.Probe, c.Abs)
+		statuses, reasons := l.judgeSeries(linked)
 		for j, k := range series {
-			out[k].Command = *cmds[k]
-			if err != nil {
-				out[k].Status, out[k].Reason = StatusUncertain, err.Error()
-				continue
-			}
-			statuses, reasons := decideSeries(linked, at)
 			out[k].Status, out[k].Reason = statuses[j], reasons[j]
 		}
 	}
-	// A series fills in places ahead; the commands themselves were copied then.
-	for i, c := range cmds {
-		s, r := out[i].Status, out[i].Reason
-		out[i].Command = *c
-		out[i].Status, out[i].Reason, out[i].Recovered = s, r, true
-	}
 	return out
+}
+
+func (l *Ledger) judgeSeries(linked []*Command) ([]Status, []string) {
+	at, err := look(l.o.Probe, linked[0].Abs)
+	if err == nil {
+		return decideSeries(linked, at)
+	}
+	statuses, reasons := make([]Status, len(linked)), make([]string, len(linked))
+	for i := range linked {
+		statuses[i], reasons[i] = StatusUncertain, err.Error()
+	}
+	return statuses, reasons
 }
 
 // seriesFrom lists the intents for the text of one path that link up, from i.
 func seriesFrom(cmds []*Command, i int) []int {
 	series := []int{i}
 	last := cmds[i]
+	if !textual(last) {
+		return series
+	}
 	for j := i + 1; j < len(cmds); j++ {
 		if c := cmds[j]; textual(c) && c.Abs == last.Abs && c.BeforeHash == last.AfterHash {
 			series = append(series, j)

@@ -2,18 +2,22 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Everything that is written goes through one queue and one goroutine, which
-// owns the writing connection. An op that someone waits for is committed at
-// once, together with all that stands before it in the queue and all that comes
-// while the commit before it is being synced (group commit). Other ops wait for
-// such a commit, for a short timer, or for the queue to grow.
+// Everything that is written goes through one queue. Whoever puts in an op and
+// wants it durable leads: it commits the whole queue, on its own goroutine,
+// unless somebody is leading already; then its op is in the next commit,
+// together with all that came while the one before it was being synced (group
+// commit). Ops that nobody waits for go with such a commit, after a short time,
+// or when there are many. Only the leader uses the connection.
 
 const (
 	defaultFlushAfter = 200 * time.Millisecond
@@ -36,6 +40,8 @@ const (
 	// retryAfter is the time until ops that nobody waits for are tried again
 	// after the disk refused them.
 	retryAfter = time.Second
+	// busyAfter is how long another process may hold the file.
+	busyAfter = 5 * time.Second
 	// goneAfter is how long a cancelled caller still waits for a commit that
 	// has begun.
 	goneAfter = time.Second
@@ -63,29 +69,30 @@ type writer struct {
 	log  *slog.Logger
 	wait time.Duration
 
-	wake    chan struct{} // buffered, 1
-	stopped chan struct{} // closed when the goroutine has ended
-
 	mu      sync.Mutex // guards the fields below
-	room    *sync.Cond // on mu: queue shrank, or closing, or failing
+	room    *sync.Cond // on mu: the queue shrank, or the leader is done, or closing, or failing
+	timer   *time.Timer
 	queue   []*op
 	bytes   int
 	urgent  bool      // someone waits for an op in the queue
 	due     time.Time // when the queue must be committed; zero when empty
+	armed   time.Time // when the timer fires; zero when it does not
+	leading bool      // someone uses tx
 	failing error     // the last commit failed for a reason outside; nil after a good one
 	closing bool
 	lost    int   // ops that closing could not write
 	commits int64 // durable commits so far
 
-	// Only the goroutine uses these.
+	// Only the leader uses these.
 	unsaved int64 // estimated bytes since the last checkpoint
 	written bool  // anything at all
 }
 
 func newWriter(path string, tx *txn, log *slog.Logger, wait time.Duration) *writer {
-	w := &writer{path: path, tx: tx, log: log, wait: wait, wake: make(chan struct{}, 1), stopped: make(chan struct{})}
+	w := &writer{path: path, tx: tx, log: log, wait: wait}
 	w.room = sync.NewCond(&w.mu)
-	go w.loop()
+	w.timer = time.AfterFunc(time.Hour, w.fired)
+	w.timer.Stop()
 	return w
 }
 
@@ -95,7 +102,6 @@ func (w *writer) put(o *op) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.bytes >= maxBytes && !w.closing && w.failing == nil {
-		w.kick()
 		w.room.Wait()
 	}
 	switch {
@@ -121,7 +127,21 @@ func (w *writer) do(ctx context.Context, o *op) error {
 		return ErrClosed
 	}
 	w.add(o)
-	w.mu.Unlock()
+	if w.leading {
+		w.mu.Unlock()
+	} else {
+		w.leading = true
+		ops := w.take()
+		w.mu.Unlock()
+		if w.commit(ops, w.tx.run, false) {
+			w.next()
+		} else { // another process holds the file: this caller may be cancelled meanwhile
+			go func() {
+				w.commit(ops, w.patiently, false)
+				w.next()
+			}()
+		}
+	}
 	select {
 	case err := <-o.done:
 		return err
@@ -149,21 +169,27 @@ func (w *writer) add(o *op) {
 	w.bytes += o.size
 	if o.done != nil {
 		w.urgent = true
+		return // it leads, or a leader takes it
 	}
 	wait := w.wait
 	if o.lazy {
 		wait = max(wait, lazyFlushAfter)
 	}
-	if due := time.Now().Add(wait); w.due.IsZero() || due.Before(w.due) {
-		w.due = due
+	due := time.Now().Add(wait)
+	if w.bytes >= kickBytes && w.failing == nil {
+		due = time.Now()
 	}
-	w.kick()
+	if w.due.IsZero() || due.Before(w.due) {
+		w.due = due
+		w.arm(due)
+	}
 }
 
-func (w *writer) kick() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
+// arm makes the timer fire at t, or earlier if it does so anyway; mu is held.
+func (w *writer) arm(t time.Time) {
+	if w.armed.IsZero() || t.Before(w.armed) {
+		w.armed = t
+		w.timer.Reset(time.Until(t))
 	}
 }
 
@@ -182,89 +208,100 @@ func (w *writer) withdraw(o *op) bool {
 	return false
 }
 
-// close commits what waits and ends the goroutine. It returns why something
-// could not be written.
-func (w *writer) close() error {
-	w.mu.Lock()
-	w.closing = true
+// take empties the queue; mu is held.
+func (w *writer) take() []*op {
+	ops := w.queue
+	w.queue, w.bytes, w.urgent, w.due = nil, 0, false, time.Time{}
 	w.room.Broadcast()
-	w.mu.Unlock()
-	w.kick()
-	<-w.stopped
+	return ops
+}
+
+// next ends a leader's turn: a hot checkpoint if one is needed, then the next
+// commit, by a goroutine of its own, if somebody waits for one.
+func (w *writer) next() {
+	if w.unsaved >= hotBytes {
+		w.checkpoint()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.urgent {
+		go w.lead()
+		return
+	}
+	w.leading = false
+	w.room.Broadcast()
+	switch {
+	case len(w.queue) > 0:
+		w.arm(w.due)
+	case w.unsaved >= idleBytes:
+		w.arm(time.Now().Add(idleAfter))
+	}
+}
+
+// lead commits as long as somebody waits. The caller has set leading.
+func (w *writer) lead() {
+	w.mu.Lock()
+	ops, closing := w.take(), w.closing
+	w.mu.Unlock()
+	w.commit(ops, w.patiently, closing)
+	w.next()
+}
+
+// fired runs when the timer does: it commits what is due, or tidies up.
+func (w *writer) fired() {
+	w.mu.Lock()
+	w.armed = time.Time{}
+	if w.leading || w.closing { // the leader looks at what is due when it ends
+		w.mu.Unlock()
+		return
+	}
+	if len(w.queue) > 0 && time.Until(w.due) > 0 {
+		w.arm(w.due)
+		w.mu.Unlock()
+		return
+	}
+	w.leading = true
+	idle := len(w.queue) == 0
+	w.mu.Unlock()
+	if !idle {
+		w.lead()
+		return
+	}
+	if w.unsaved >= idleBytes {
+		w.tidy()
+		w.checkpoint()
+	}
+	w.next()
+}
+
+// close commits what waits. It returns why something could not be written.
+func (w *writer) close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closing = true
+	w.room.Broadcast()
+	for w.leading {
+		w.room.Wait()
+	}
+	w.timer.Stop()
+	w.leading = true // for ever
+	ops := w.take()
+	w.mu.Unlock()
+	w.commit(ops, w.patiently, true)
+	if w.written {
+		w.tidy()
+	}
+	w.mu.Lock()
 	if w.lost == 0 {
 		return nil
 	}
 	return fmt.Errorf("%d entries were lost: %w", w.lost, w.failing)
 }
 
-func (w *writer) loop() {
-	defer close(w.stopped)
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		ops, sleep, closing := w.take()
-		if len(ops) > 0 {
-			w.commit(ops, closing)
-			if w.unsaved >= hotBytes {
-				w.checkpoint()
-			}
-			continue
-		}
-		if closing {
-			if w.written {
-				w.tidy()
-			}
-			return
-		}
-		if sleep < 0 && w.unsaved >= idleBytes {
-			sleep = idleAfter
-		}
-		if sleep < 0 {
-			<-w.wake
-			continue
-		}
-		timer.Reset(sleep)
-		select {
-		case <-w.wake:
-		case <-timer.C:
-			if w.idle() && w.unsaved >= idleBytes {
-				w.tidy()
-				w.checkpoint()
-			}
-		}
-	}
-}
-
-func (w *writer) idle() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.queue) == 0
-}
-
-// take returns the queue if it is to be committed now, else how long it may
-// still wait (-1 = nothing is waiting).
-func (w *writer) take() (ops []*op, sleep time.Duration, closing bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.queue) == 0 {
-		return nil, -1, w.closing
-	}
-	full := w.bytes >= kickBytes && w.failing == nil
-	if !w.urgent && !w.closing && !full {
-		if sleep = time.Until(w.due); sleep > 0 {
-			return nil, sleep, false
-		}
-	}
-	ops = w.queue
-	w.queue, w.bytes, w.urgent, w.due = nil, 0, false, time.Time{}
-	w.room.Broadcast()
-	return ops, 0, w.closing
-}
-
-// commit writes ops in one transaction and answers those who wait.
-func (w *writer) commit(ops []*op, closing bool) {
+// commit writes ops in one transaction, which run does, and answers those who
+// wait. It returns false, having done nothing, when another process holds the
+// file and run is not a patient one.
+func (w *writer) commit(ops []*op, run func(func(*txn) error) error, closing bool) bool {
 	written, size := 0, 0
 	for _, o := range ops {
 		if o.apply != nil {
@@ -272,48 +309,78 @@ func (w *writer) commit(ops []*op, closing bool) {
 		}
 		size += o.size
 	}
-	var err error
-	if written > 0 {
-		err = w.tx.run(func(t *txn) error {
-			for _, o := range ops {
-				if o.apply == nil {
-					continue
-				}
-				if err := o.apply(t); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		w.unsaved += int64(size) + commitBytes
-		w.written = true
+	if written == 0 {
+		w.answer(ops)
+		return true
 	}
+	err := run(func(t *txn) error {
+		for _, o := range ops {
+			if o.apply == nil {
+				continue
+			}
+			if err := o.apply(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w.unsaved += int64(size) + commitBytes
+	w.written = true
 	switch {
 	case err == nil:
-		w.succeeded(written > 0)
+		w.succeeded()
 		w.answer(ops)
+	case sqliteCode(err) == sqlite3.SQLITE_BUSY && !closing && !outOfPatience(err):
+		return false
 	case environmental(err):
 		w.refused(ops, storeError(w.path, "be written", err), closing)
 	case len(ops) == 1:
 		w.dropped(ops[0], err)
 	default:
-		// One of them is at fault: the others must not suffer for it.
-		for i, o := range ops {
-			if o.apply == nil {
-				w.answer(ops[i : i+1])
-				continue
-			}
-			err := w.tx.run(o.apply)
-			switch {
-			case err == nil:
-				w.succeeded(true)
-				w.answer(ops[i : i+1])
-			case environmental(err):
-				w.refused(ops[i:], storeError(w.path, "be written", err), closing)
-				return
-			default:
-				w.dropped(o, err)
-			}
+		w.commitEach(ops, closing)
+	}
+	return true
+}
+
+// commitEach writes ops one by one after one of them failed for a reason of its
+// own: the others must not suffer for it.
+func (w *writer) commitEach(ops []*op, closing bool) {
+	for i, o := range ops {
+		if o.apply == nil {
+			w.answer(ops[i : i+1])
+			continue
+		}
+		err := w.patiently(o.apply)
+		switch {
+		case err == nil:
+			w.succeeded()
+			w.answer(ops[i : i+1])
+		case environmental(err):
+			w.refused(ops[i:], storeError(w.path, "be written", err), closing)
+			return
+		default:
+			w.dropped(o, err)
+		}
+	}
+}
+
+// errHeld ends the patience with another process.
+type errHeld struct{ error }
+
+func (e errHeld) Unwrap() error { return e.error }
+
+func outOfPatience(err error) bool { return errors.As(err, new(errHeld)) }
+
+// patiently runs a transaction, for up to busyAfter while another process holds
+// the file.
+func (w *writer) patiently(f func(*txn) error) error {
+	for begun := time.Now(); ; {
+		err := w.tx.run(f)
+		if sqliteCode(err) != sqlite3.SQLITE_BUSY {
+			return err
+		}
+		if time.Since(begun) > busyAfter {
+			return errHeld{err}
 		}
 	}
 }
@@ -337,15 +404,13 @@ func (w *writer) answer(ops []*op) {
 	}
 }
 
-func (w *writer) succeeded(commit bool) {
+func (w *writer) succeeded() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if commit {
-		w.commits++
-		if w.failing != nil {
-			w.log.Info("the ledger can be written again", "path", w.path)
-			w.failing = nil
-		}
+	w.commits++
+	if w.failing != nil {
+		w.log.Info("the ledger can be written again", "path", w.path)
+		w.failing = nil
 	}
 }
 
@@ -363,6 +428,9 @@ func (w *writer) dropped(o *op, err error) {
 // refused keeps the ops that nobody waits for, to be tried again with the next
 // commit or after a while; those who wait get the error.
 func (w *writer) refused(ops []*op, err error, closing bool) {
+	if damaged(err) {
+		markSuspect(w.path)
+	}
 	var keep []*op
 	size := 0
 	for _, o := range ops {
@@ -380,14 +448,13 @@ func (w *writer) refused(ops []*op, err error, closing bool) {
 	}
 	w.failing = err
 	if closing { // there is no later; close reports it
-		w.lost += len(keep) + len(w.queue)
-		w.queue, w.bytes = nil, 0
+		w.lost += len(keep)
 		return
 	}
 	w.queue = append(keep, w.queue...)
 	w.bytes += size
-	if due := time.Now().Add(retryAfter); len(w.queue) > 0 && !w.urgent {
-		w.due = due
+	if len(w.queue) > 0 {
+		w.due = time.Now().Add(retryAfter)
 	}
 	w.room.Broadcast()
 }
@@ -395,7 +462,7 @@ func (w *writer) refused(ops []*op, err error, closing bool) {
 // tidy does what makes the next opening fast.
 func (w *writer) tidy() {
 	if err := w.tx.raiseMark(); err != nil {
-		w.log.Warn("ledger: tidying", "path", w.path, "err", err)
+		w.log.Debug("ledger: tidying", "path", w.path, "err", err)
 	}
 }
 

@@ -172,8 +172,19 @@ func (e *Editor) OpenText(uri, text string) {
 	e.open(uri, text)
 }
 
+// OpenVersion opens a buffer with a given text and version.
+func (e *Editor) OpenVersion(uri, text string, version int32) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.openVersion(uri, text, version)
+}
+
 func (e *Editor) open(uri, text string) *Buffer {
-	b := &Buffer{URI: uri, Path: uriPath(uri), Text: text, Version: e.opts.Profile.FirstVersion, reported: text}
+	return e.openVersion(uri, text, e.opts.Profile.FirstVersion)
+}
+
+func (e *Editor) openVersion(uri, text string, version int32) *Buffer {
+	b := &Buffer{URI: uri, Path: uriPath(uri), Text: text, Version: version, reported: text}
 	e.buffers[uri] = b
 	_ = e.conn.Notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{
 		"uri": uri, "languageId": "plaintext", "version": b.Version, "text": text,

@@ -94,7 +94,8 @@ var profiles = []Profile{
 		Name: "helix", Capabilities: "caps-helix.json", Stale: StaleReason, Sequential: true,
 		OpensClosed: true, Truncates: true,
 	},
-	// Not one editor, but what the protocol allows.
+	// Not one editor, but what the protocol allows. Strict does all by the book.
+	{Name: "strict", Capabilities: "caps-helix.json", Stale: StaleFalse, OpensClosed: true},
 	{Name: "minimal", Stale: StaleFalse, Whole: true, OpensClosed: true},
 	{Name: "merging", Capabilities: "caps-vscode.json", FirstVersion: 7, Stale: StaleFalse, Report: 40 * time.Millisecond, Merged: true, OpensClosed: true},
 }

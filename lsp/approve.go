@@ -1,0 +1,121 @@
+package lsp
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"go.lsp.dev/protocol"
+
+	"thinkflow/agent"
+)
+
+// approveParams answer an approval.requested event.
+type approveParams struct {
+	Run      string         `json:"runId"`
+	Approval string         `json:"approvalId"`
+	Decision agent.Decision `json:"decision"`
+}
+
+// approve serves thinkflow/approve. The engine takes the question back from
+// whoever else was asked.
+func (s *Server) approve(_ context.Context, p approveParams) (empty, error) {
+	switch p.Decision {
+	case agent.AllowOnce, agent.AllowSession, agent.Deny:
+	default:
+		return empty{}, badParams("decision %q is none of %q, %q, %q", p.Decision, agent.AllowOnce, agent.AllowSession, agent.Deny)
+	}
+	b := s.standing()
+	if b == nil {
+		return empty{}, badParams("run %q: no run is going on", p.Run)
+	}
+	if err := b.Engine.Approve(p.Run, p.Approval, p.Decision); err != nil {
+		return empty{}, badParams("%v", err)
+	}
+	return empty{}, nil
+}
+
+// choices are the buttons of the message request, and what each means. Every
+// other answer, none included, is a no.
+var choices = []struct {
+	title    string
+	decision agent.Decision
+}{
+	{"Allow once", agent.AllowOnce},
+	{"Allow for this session", agent.AllowSession},
+	{"No", agent.Deny},
+}
+
+// maxAskDiff bounds the diff in a message request, in lines; a toast with more
+// cannot be read.
+const maxAskDiff = 12
+
+// Ask implements agent.Approver with window/showMessageRequest. A plugin that
+// asks itself (initializationOptions.approvals) has had the event and answers
+// with thinkflow/approve; then Ask waits until the engine takes it back.
+func (s *Server) Ask(ctx context.Context, a agent.ApprovalEvent) (agent.Decision, error) {
+	ctx, cancel := joined(ctx, s.ctx)
+	defer cancel()
+	if s.clientFacts().approves {
+		<-ctx.Done()
+		return agent.Deny, ctx.Err()
+	}
+	p := &protocol.ShowMessageRequestParams{Type: protocol.MessageTypeWarning, Message: question(a)}
+	for _, c := range choices {
+		p.Actions = append(p.Actions, protocol.MessageActionItem{Title: c.title})
+	}
+	item, err := s.client.ShowMessageRequest(ctx, p)
+	if err != nil {
+		return agent.Deny, fmt.Errorf("the editor could not ask: %w", err)
+	}
+	if item != nil {
+		for _, c := range choices {
+			if c.title == item.Title {
+				return c.decision, nil
+			}
+		}
+	}
+	return agent.Deny, nil
+}
+
+// question words an approval for a person: the real target first.
+func question(a agent.ApprovalEvent) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "ThinkFlow wants to %s: %s", verb(a.Action), a.Target)
+	if a.Rule != "" {
+		fmt.Fprintf(&b, "\n(%s)", a.Rule)
+	}
+	if a.Diff != "" {
+		lines := strings.Split(strings.TrimRight(a.Diff, "\n"), "\n")
+		more := len(lines) - maxAskDiff
+		if more > 0 {
+			lines = lines[:maxAskDiff]
+		}
+		b.WriteString("\n" + strings.Join(lines, "\n"))
+		if more > 0 {
+			fmt.Fprintf(&b, "\n… %d more lines", more)
+		}
+	}
+	return b.String()
+}
+
+func verb(action string) string {
+	switch action {
+	case "bash":
+		return "run a command"
+	case "delete":
+		return "delete"
+	case "read":
+		return "read"
+	case "write":
+		return "change"
+	}
+	return action
+}
+
+// joined is ctx that also ends with other.
+func joined(ctx, other context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(other, func() { cancel(errGone) })
+	return ctx, func() { stop(); cancel(nil) }
+}

@@ -236,8 +236,8 @@ func (w *Workspace) sourceUnchanged(c *Change) *Refusal {
 
 // writeTemp writes the text to the temporary file: mode and owner of the old
 // file, if there is one; synced and closed. On an error it is gone again.
-func (w *Workspace) writeTemp(d *dirHandle, c *Change, old *os.File) (name string, err error) {
-	name = filepath.Base(c.Temp)
+func (w *Workspace) writeTemp(d *dirHandle, c *Change, old *os.File) (_ string, err error) {
+	name := filepath.Base(c.Temp)
 	if !isTempName(name) {
 		return "", errNotPlanned
 	}

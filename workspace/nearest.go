@@ -59,7 +59,7 @@ func (s *source) diagnoseIndent(path, old string) *Refusal {
 	lines := splitLines(old)
 	keys := make([]string, len(lines))
 	for i, l := range lines {
-		keys[i] = strings.TrimSpace(l)
+		keys[i] = innerText(l)
 	}
 	pivot := pivotLine(keys)
 	if keys[pivot] == "" {
@@ -68,12 +68,12 @@ func (s *source) diagnoseIndent(path, old string) *Refusal {
 	at := -1
 	n := 0
 	for i := 0; i+len(keys) <= len(s.lines); i++ {
-		if strings.TrimSpace(s.lines[i+pivot]) != keys[pivot] {
+		if innerText(s.lines[i+pivot]) != keys[pivot] {
 			continue
 		}
 		same := true
 		for k := 0; same && k < len(keys); k++ {
-			same = strings.TrimSpace(s.lines[i+k]) == keys[k]
+			same = innerText(s.lines[i+k]) == keys[k]
 		}
 		if same {
 			if at < 0 {
@@ -101,6 +101,9 @@ func (s *source) diagnoseIndent(path, old string) *Refusal {
 	}
 	return r
 }
+
+// innerText is a line without the blanks around it.
+func innerText(l string) string { return strings.Trim(l, " \t\f\v\n") }
 
 // indentOf joins the indentations of the non-blank lines.
 func indentOf(lines []string) string {

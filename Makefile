@@ -15,7 +15,8 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
 demo: ## watch an agent work: no key, no network
-	@$(GO) run ./cmd/thinkflow demo
+	@$(GO) build -o bin/thinkflow ./cmd/thinkflow
+	@bin/thinkflow demo
 
 build: ## bin/thinkflow for this machine
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/thinkflow$(shell $(GO) env GOEXE) ./cmd/thinkflow

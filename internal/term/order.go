@@ -7,7 +7,8 @@ import (
 	"thinkflow/agent"
 )
 
-// holdFor is how long text waits for the outcome of the command before it.
+// holdFor is how long text waits for the outcome of the command before it, on a
+// live terminal. Elsewhere nobody watches, and it waits as long as it takes.
 const holdFor = 500 * time.Millisecond
 
 // order puts outcomes where a reader expects them. A command's outcome comes a
@@ -44,7 +45,7 @@ func (r *Renderer) arrive(e agent.Event) {
 			q.since = r.o.Now()
 		}
 		q.late = append(q.late, e)
-		if !text && e.Type != agent.CommandStarted || r.o.Now().Sub(q.since) > holdFor {
+		if !text && e.Type != agent.CommandStarted || r.o.Live && r.o.Now().Sub(q.since) > holdFor {
 			r.catchUp()
 		}
 		return

@@ -60,6 +60,7 @@ const (
 	blockCommand
 	blockDetail // a command with lines below it
 	blockOutput
+	blockEnd
 )
 
 // New makes a renderer.

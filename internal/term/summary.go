@@ -9,7 +9,8 @@ import (
 
 // tally adds up what the commands of a run did, per file in order.
 type tally struct {
-	files []*fileTally
+	files  []*fileTally
+	staged bool // at least one change was only planned
 }
 
 type fileTally struct {
@@ -32,7 +33,9 @@ func (t *tally) file(path string) *fileTally {
 func (t *tally) add(c *agent.CommandEvent) {
 	sign := 1
 	switch c.Status {
-	case "applied", "", "staged":
+	case "applied", "":
+	case "staged":
+		t.staged = true
 	case "rolled_back", "undone":
 		sign = -1
 	default:
@@ -70,7 +73,7 @@ func (t *tally) add(c *agent.CommandEvent) {
 const linesOfFiles = 12
 
 func (r *Renderer) runEnded(e agent.Event) {
-	r.enter(blockHead)
+	r.enter(blockEnd)
 	res := e.Result
 	if res == nil {
 		res = &agent.RunResult{Reason: e.Reason}
@@ -147,7 +150,11 @@ func (r *Renderer) files() {
 		wide = min(wide, max(12, w-24))
 	}
 	wide = min(wide, 60)
-	head := []seg{{"  " + plural(len(shown), "file") + " changed", nil}}
+	what := " changed"
+	if r.tally.staged {
+		what = " would change"
+	}
+	head := []seg{{"  " + plural(len(shown), "file") + what, nil}}
 	for _, s := range r.counts(added, removed) {
 		head = append(head, seg{" ", nil}, s)
 	}

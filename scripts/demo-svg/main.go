@@ -65,7 +65,7 @@ func record(command []string, cols, rows int) ([]frame, error) {
 			return nil, fmt.Errorf("the command ended before it could be captured: %w", err)
 		}
 		if screen != last {
-			frames = append(frames, frame{time.Since(start), strings.Split(strings.TrimSuffix(screen, "\n"), "\n")})
+			frames = append(frames, frame{time.Since(start), standalone(strings.Split(strings.TrimSuffix(screen, "\n"), "\n"))})
 			last = screen
 		}
 		if strings.TrimSpace(ended) == "1" {
@@ -86,4 +86,27 @@ func trim(frames []frame) []frame {
 		frames[i].at -= first
 	}
 	return frames
+}
+
+// standalone lets every line begin with the colours that the lines before it
+// left on: tmux writes only what changes.
+func standalone(lines []string) []string {
+	var l look
+	out := make([]string, len(lines))
+	for i, s := range lines {
+		out[i] = l.sequence() + s
+		for rest := s; ; {
+			_, after, ok := strings.Cut(rest, "\x1b[")
+			if !ok {
+				break
+			}
+			args, tail, ok := strings.Cut(after, "m")
+			if !ok {
+				break
+			}
+			l.set(args)
+			rest = tail
+		}
+	}
+	return out
 }

@@ -93,6 +93,23 @@ type look struct {
 	bold, dim, italic, underline bool
 }
 
+// sequence sets the look from nothing; "" for the plain one.
+func (l look) sequence() string {
+	var c []string
+	for _, a := range []struct {
+		on bool
+		n  int
+	}{{l.fg != 0, l.fg}, {l.bold, 1}, {l.dim, 2}, {l.italic, 3}, {l.underline, 4}} {
+		if a.on {
+			c = append(c, strconv.Itoa(a.n))
+		}
+	}
+	if c == nil {
+		return ""
+	}
+	return "\x1b[" + strings.Join(c, ";") + "m"
+}
+
 func (l look) class() string {
 	var c []string
 	switch {

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"thinkflow/agent"
+	"thinkflow/agent/openai"
+	"thinkflow/internal/config"
+	"thinkflow/ledger"
+	"thinkflow/workspace"
+)
+
+// parts is what an engine is put together from.
+type parts struct {
+	cfg      config.Config
+	roots    []workspace.Root
+	file     string // the user's configuration file: protected
+	editor   agent.Editor
+	approver agent.Approver
+	notice   func(string)
+	log      *slog.Logger
+}
+
+// assemble makes workspace, model and engine. It touches neither network nor
+// ledger yet.
+func assemble(p parts) (*agent.Engine, *workspace.Workspace, error) {
+	if len(p.roots) == 0 {
+		return nil, nil, usagef("no folder to work in")
+	}
+	state, err := stateDir(&p.cfg, p.roots[0].Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	own := []string{filepath.Dir(filepath.Dir(state))}
+	if p.file != "" {
+		own = append(own, p.file)
+	}
+	ws, err := workspace.New(p.roots, workspace.Options{Own: own})
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	engine := agent.New(agent.Options{
+		Config: p.cfg, Model: newModel(&p.cfg, p.log), Workspace: ws,
+		Ledger: func(ctx context.Context) (*ledger.Ledger, error) {
+			return openLedger(ctx, state, p.roots[0].Dir, p.log)
+		},
+		Editor: p.editor, Approver: p.approver, Notice: p.notice, Log: p.log,
+	})
+	return engine, ws, nil
+}
+
+// newModel is the client for the configured endpoint.
+func newModel(c *config.Config, log *slog.Logger) *openai.Client {
+	return openai.New(openai.Options{
+		BaseURL: c.BaseURL, Key: c.APIKey.Reveal(), KeyHint: c.KeyEnv,
+		ConnectTimeout: c.ConnectTimeout, FirstTokenTimeout: c.FirstTokenTimeout, IdleTimeout: c.IdleTimeout,
+		Headers: c.Headers, Extra: c.ExtraBody, UserAgent: "thinkflow/" + shortVersion(), Log: log,
+	})
+}
+
+// stateDir is the folder of the ledger of the workspace in dir.
+func stateDir(c *config.Config, dir string) (string, error) {
+	if c.StateDir == "" {
+		return ledger.StateDir(dir)
+	}
+	root, err := filepath.Abs(c.StateDir)
+	if err != nil {
+		return "", fmt.Errorf("state_dir %s: %w", c.StateDir, err)
+	}
+	usual, err := ledger.StateDir(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(root, "workspaces", filepath.Base(usual)), nil
+}
+
+func openLedger(ctx context.Context, state, dir string, log *slog.Logger) (*ledger.Ledger, error) {
+	return ledger.Open(ctx, ledger.Options{
+		Dir: state, Workspace: dir, Probe: workspace.ProbeFile, RemoveTemp: workspace.RemoveTemp, Log: log,
+	})
+}
+
+// folder checks that dir is a folder and makes it absolute; "" is the working
+// directory.
+func folder(dir string) (string, error) {
+	if dir == "" {
+		dir = "."
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(abs)
+	if err != nil {
+		return "", usagef("--dir %s: %w", dir, err)
+	}
+	if !info.IsDir() {
+		return "", usagef("--dir %s is not a folder", dir)
+	}
+	return abs, nil
+}
+
+// logger writes to the configured file, else to fallback.
+func logger(c *config.Config, fallback io.Writer) (*slog.Logger, func(), error) {
+	w, done := fallback, func() {}
+	if c.LogFile != "" {
+		f, err := os.OpenFile(c.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, nil, usagef("log_file: %w", err)
+		}
+		w, done = f, func() { _ = f.Close() }
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: c.Level()})), done, nil
+}

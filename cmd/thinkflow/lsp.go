@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+
+	"thinkflow/agent"
+	"thinkflow/internal/config"
+	"thinkflow/lsp"
+)
+
+type lspCmd struct {
+	settings
+	Stdio bool `help:"Accepted for editors that say so; there is no other way."`
+}
+
+func (c *lspCmd) Run(a *app) error {
+	// Settings of the editor are not known yet. What is wrong in the file or the
+	// environment must not keep the server from answering: it is told when the
+	// engine is built.
+	loaded, _ := a.load(&c.settings, nil, nil)
+	log, closeLog, err := logger(&loaded.Config, a.stderr)
+	if err != nil {
+		log, closeLog = slog.New(slog.NewTextHandler(a.stderr, nil)), func() {}
+		log.Error("the log file cannot be opened; logging to standard error", "error", err)
+	}
+	defer closeLog()
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	code := lsp.Main(a.ctx, a.stdin, a.stdout, a.stderr, lsp.Options{
+		Version: shortVersion(), Dir: dir, Log: log,
+		New: func(_ context.Context, s lsp.Setup) (*lsp.Backend, error) { return c.backend(a, s) },
+	})
+	if code != exitOK {
+		return exitError(code)
+	}
+	return nil
+}
+
+// configurable is an engine that takes new settings, for the runs that follow.
+type configurable interface {
+	Configure(config.Config, agent.Model)
+}
+
+// backend builds the engine for one editor. A wrong setting is told, and what
+// is right counts.
+func (c *lspCmd) backend(a *app, s lsp.Setup) (*lsp.Backend, error) {
+	read := func(raw json.RawMessage) (*config.Loaded, error) {
+		editor := map[string]any{}
+		if len(bytes.TrimSpace(raw)) > 0 {
+			if err := json.Unmarshal(raw, &editor); err != nil {
+				return nil, fmt.Errorf("the editor's settings are no JSON object: %w", err)
+			}
+		}
+		return a.load(&c.settings, nil, editor)
+	}
+	loaded, err := read(s.Settings)
+	if loaded == nil {
+		return nil, err
+	}
+	if err != nil {
+		s.Notice("ThinkFlow settings: " + err.Error())
+	}
+	for _, w := range loaded.Warnings {
+		s.Log.Warn(w)
+	}
+	engine, ws, err := assemble(parts{
+		cfg: loaded.Config, roots: s.Roots, file: loaded.File,
+		editor: s.Editor, approver: s.Approver, notice: s.Notice, log: s.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex // guards last
+	last := s.Settings
+	return &lsp.Backend{
+		Engine: engine, Documents: ws, Close: engine.Close,
+		Configure: func(raw json.RawMessage) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if bytes.Equal(raw, last) {
+				return nil
+			}
+			last = bytes.Clone(raw)
+			loaded, err := read(raw)
+			if err != nil {
+				s.Notice("ThinkFlow settings: " + err.Error())
+				return err
+			}
+			if e, ok := any(engine).(configurable); ok {
+				e.Configure(loaded.Config, newModel(&loaded.Config, s.Log))
+			} else {
+				s.Log.Warn("changed settings take effect when the server is started anew")
+			}
+			return nil
+		},
+	}, nil
+}

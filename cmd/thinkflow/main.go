@@ -1,0 +1,27 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"thinkflow/internal/term"
+)
+
+// version is set by the linker (make build).
+var version = ""
+
+func main() {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel() // the run ends by itself, and says so
+		<-signals
+		term.ShowCursor(os.Stdout)
+		os.Exit(exitCancelled)
+	}()
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+}

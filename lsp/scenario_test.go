@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/tools/txtar"
@@ -128,10 +129,12 @@ func (sc *scenario) save(t *testing.T, file string, ar *txtar.Archive, got map[s
 // player plays one scenario as one client.
 type player struct {
 	*session
-	out    strings.Builder
-	names  []string   // opened files
+	out   strings.Builder
+	names []string // opened files
+
+	mu     sync.Mutex // guards what follows
 	onEdit [][]string // steps of the person when the next applyEdit arrives
-	reply  []string   // how the editor lies
+	reply  string     // how the editor lies about the next edit
 }
 
 func (sc *scenario) play(t *testing.T, client string) string {
@@ -201,7 +204,7 @@ func fields(line string) ([]string, error) {
 //	flush FILE / save FILE / close FILE / readonly FILE
 //	wait                          all waiting time passes
 //	during STEP…                  a step of the person when the next edit arrives, before it is looked at
-//	reply true|false|null|error|ignore   how the next edit is answered, whatever happens to it
+//	reply true|false|null|error   how the next edit is answered, whatever happens to it
 //	edit FILE OLD NEW […]         the agent edits, matching again when stale
 //	append FILE TEXT / write FILE TEXT   the agent does
 //	late                          what became of uncertain edits
@@ -228,9 +231,13 @@ func (p *player) step(args []string) {
 	case "wait":
 		p.drain()
 	case "during":
+		p.mu.Lock()
 		p.onEdit = append(p.onEdit, args)
+		p.mu.Unlock()
 	case "reply":
-		p.reply = args
+		p.mu.Lock()
+		p.reply = args[0]
+		p.mu.Unlock()
 	case "edit":
 		op := workspace.Op{Kind: workspace.OpEdit, Path: args[0]}
 		for i := 1; i < len(args); i += 2 {
@@ -281,21 +288,26 @@ func (p *player) agent(op workspace.Op) {
 
 // person does what was to happen when an edit arrives.
 func (p *player) person() {
+	p.mu.Lock()
+	var next []string
 	if len(p.onEdit) > 0 {
-		next := p.onEdit[0]
-		p.onEdit = p.onEdit[1:]
+		next, p.onEdit = p.onEdit[0], p.onEdit[1:]
+	}
+	p.mu.Unlock()
+	if next != nil {
 		p.step(next)
 	}
 }
 
 // lie answers the next edit as the script says.
 func (p *player) lie() (any, *fakeeditor.Error, bool) {
-	if len(p.reply) == 0 {
-		return nil, nil, false
-	}
-	say := p.reply[0]
-	p.reply = nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	say := p.reply
+	p.reply = ""
 	switch say {
+	case "":
+		return nil, nil, false
 	case "null":
 		return nil, nil, true
 	case "error":

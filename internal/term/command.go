@@ -15,7 +15,8 @@ import (
 const (
 	linesOfNewFile = 8
 	linesOfDiff    = 28
-	linesOfOutput  = 12
+	linesOfOutput  = 12 // of a shell command: its beginning, and its end
+	linesOfTail    = 5
 	linesOfError   = 16
 )
 
@@ -58,9 +59,15 @@ func (r *Renderer) command(e agent.Event) {
 		c.Status = "skipped"
 	}
 	l := r.look(c.Status)
+	if c.ExitCode != nil && *c.ExitCode != 0 && l.mark == "✓" {
+		l.mark, l.st = "!", r.pal.warn // it ran; what it says is not good
+	}
 	r.tally.add(c)
 
 	failed := l.mark == "✗" || l.mark == "?"
+	if r.ran { // the output was shown while it came
+		c.Output, r.ran = "", false
+	}
 	diff := parseDiff(c.Diff)
 	detail := len(diff) > 0 || len(c.Notes) > 0 || failed && c.Error != "" || c.Name == "tf-bash" && c.Output != ""
 	r.enter(blockCommand)
@@ -123,7 +130,10 @@ func (r *Renderer) command(e agent.Event) {
 		r.para(4, nil, c.Error, linesOfError)
 	}
 	if c.Name == "tf-bash" && c.Output != "" {
-		r.para(4, r.pal.dim, c.Output, linesOfOutput)
+		for line := range strings.SplitSeq(strings.TrimRight(c.Output, "\n"), "\n") {
+			r.outputLine(line)
+		}
+		r.endOutput()
 	}
 	if !failed {
 		r.diff(diff, c.Created)
@@ -232,10 +242,11 @@ func mainArgument(args string) string {
 	return cut(VisibleName(args), 60)
 }
 
-// outputBlock is the output of a running tool, line by line.
+// outputBlock is the output of a running command, line by line.
 type outputBlock struct {
 	part  string
 	lines int
+	tail  []string // the last lines, once there are more than are shown at once
 }
 
 func (r *Renderer) toolOutput(e agent.Event) {
@@ -243,6 +254,7 @@ func (r *Renderer) toolOutput(e agent.Event) {
 		r.enter(blockOutput)
 		r.output = outputBlock{}
 	}
+	r.ran = true
 	text := r.output.part + e.Text
 	for {
 		line, rest, ok := strings.Cut(text, "\n")
@@ -259,23 +271,33 @@ func (r *Renderer) toolOutput(e agent.Event) {
 }
 
 func (r *Renderer) outputLine(line string) {
-	r.output.lines++
-	if r.output.lines <= linesOfOutput {
-		line = strings.TrimSuffix(line, "\r")
-		if i := strings.LastIndexByte(line, '\r'); i >= 0 { // a progress bar: what it shows at the end
-			line = line[i+1:]
-		}
-		r.line(seg{"  │ ", r.pal.dim}, seg{expandTabs(Visible(line), 0), r.pal.dim})
+	line = strings.TrimSuffix(line, "\r")
+	if i := strings.LastIndexByte(line, '\r'); i >= 0 { // a progress bar: what it shows at the end
+		line = line[i+1:]
 	}
+	if r.output.lines++; r.output.lines <= linesOfOutput-linesOfTail {
+		r.gutter(line)
+		return
+	}
+	r.output.tail = append(r.output.tail, line)
+	if len(r.output.tail) > linesOfTail {
+		r.output.tail = r.output.tail[1:]
+	}
+}
+
+func (r *Renderer) gutter(line string) {
+	r.line(seg{"  │ ", r.pal.dim}, seg{expandTabs(Visible(line), 0), r.pal.dim})
 }
 
 func (r *Renderer) endOutput() {
 	if r.output.part != "" {
 		r.outputLine(r.output.part)
-		r.output.part = ""
 	}
 	if n := r.output.lines - linesOfOutput; n > 0 {
 		r.line(seg{"  │ … " + plural(n, "more line"), r.pal.dim})
+	}
+	for _, line := range r.output.tail {
+		r.gutter(line)
 	}
 	r.output = outputBlock{}
 }

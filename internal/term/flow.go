@@ -109,6 +109,11 @@ func (f *flow) endWord() {
 		return
 	}
 	f.open()
+	f.s.lift()
+	if f.begun && f.s.col == 0 { // the window was resized: the line goes on in a new one
+		f.s.put(strings.Repeat(" ", f.margin), f.margin)
+		f.blanks = 0
+	}
 	if f.limit > 0 && f.begun && f.s.col+f.blanks+f.wordW > f.limit {
 		f.wrap()
 	}

@@ -44,6 +44,7 @@ type Renderer struct {
 	asking bool
 	queued []agent.Event // came while a person was being asked
 	output outputBlock
+	ran    bool // output of the command that runs was shown
 	order  order
 	lead   string // blank text that no block has begun with yet
 }

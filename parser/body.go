@@ -46,7 +46,8 @@ type body struct {
 	tagFor tagPlace  // what that tag may be
 	back   bodyState // where an undecided </think> was found
 
-	depth  int    // nested openings of the same name
+	depth  int    // nested openings of the same name that are open
+	inner  int    // all of them so far
 	nested string // token of a nested opening: only its own closing tag counts
 
 	contentEnd int // the body ends here,

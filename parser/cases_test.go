@@ -167,7 +167,7 @@ func TestCases(t *testing.T) {
 			})
 		}
 	}
-	if n < 36 {
+	if n < 36+60 {
 		t.Errorf("%d cases, want all", n)
 	}
 }

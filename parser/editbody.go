@@ -10,7 +10,8 @@ type editBody struct {
 	pairs []pairSpan // the last one may be open
 	part  Part       // which part is open
 	start int        // its text starts here
-	depth int        // nested tags of the open part's name
+	depth int        // nested tags of the open part's name that are open
+	inner int        // all of them so far
 	other int        // openings of the other part's name in its text
 
 	closeAt, closeEnd int // the closing tag of the part that is being judged
@@ -111,7 +112,7 @@ func (b *body) matchStart(v string, final bool) (wait bool) {
 		return true
 	}
 	e := &b.edit
-	e.start, e.depth, e.other, e.strayEnd = b.at, 0, 0, 0
+	e.start, e.depth, e.inner, e.other, e.strayEnd = b.at, 0, 0, 0, 0
 	b.depth, b.nested = 0, ""
 	b.sent, b.mark = b.at, b.at
 	b.state = editPart
@@ -143,6 +144,7 @@ func (b *body) matchPart(v string, final bool) (wait bool) {
 			return true
 		case tag == open:
 			e.depth++
+			e.inner++
 			b.at += len(tag)
 		case tag == close:
 			if e.depth > 0 {
@@ -287,8 +289,8 @@ func (b *body) openPart() *Error {
 	e := &b.edit
 	open, close, _, _ := e.tags()
 	switch {
-	case e.depth > 0:
-		return b.editError(b.tagAt, "%s is not closed by %s, its text has %s more often than %s", open, close, open, close)
+	case e.inner > 0:
+		return b.editError(b.tagAt, "%s is not closed by %s: its text holds %s, which takes a closing tag of its own", open, close, open)
 	case e.strayEnd > 0 && e.strayName == close && e.part == PartOld:
 		return b.editError(b.tagAt, "</old> must be followed by <new>")
 	case e.strayEnd > 0 && e.strayName == close:

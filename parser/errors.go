@@ -143,9 +143,9 @@ func (b *body) unclosed(end int) *Error {
 	case b.follow.count > 1:
 		e.Message = fmt.Sprintf("%s: its closing tags %s on lines %d to %d were followed by text on the same line, so they counted as content. Put nothing after the closing tag on its line",
 			cut, closing, b.follow.first, b.follow.last)
-	case b.depth > 0:
-		e.Message = fmt.Sprintf("%s: its body opens %s %s more often than it closes it. Send it with a new id and end=\"TOKEN\" in its opening and closing tag",
-			cut, plural(b.depth, "nested"), b.name)
+	case b.inner > 0:
+		e.Message = fmt.Sprintf("%s: its body holds %s of %s, which takes a closing tag of its own. Send it with a new id and end=\"TOKEN\" in its opening and closing tag",
+			cut, plural(b.inner, "opening tag"), b.name)
 	case !b.cmd.Name.hasBody():
 		e.Message = fmt.Sprintf("%s: its closing tag %s never came. %s has no body: end its tag with \"/>\"", cut, closing, b.name)
 	default:

@@ -195,6 +195,7 @@ func (b *body) nestedOpening(v string) {
 		b.nested = strings.Clone(token)
 	default:
 		b.depth++
+		b.inner++
 	}
 	b.resume()
 }

@@ -25,10 +25,11 @@ func (l *lane) open(v verdict, raw string) int {
 		}
 	}
 	size := t.end
-	o.raw = raw[:min(size, len(raw))]
+	raw = raw[:min(size, len(raw))]
+	o.raw = raw[:min(len(raw), t.max)]
 	o.end = o.start + int64(size)
 	l.off = o.end
-	l.line += strings.Count(o.raw, "\n") + l.lost
+	l.line += strings.Count(raw, "\n") + l.lost
 	l.lost = 0
 	l.md.skipTag()
 	l.commands++

@@ -65,6 +65,9 @@ func (c *doctorCmd) Run(a *app) error {
 	d.context(dir, context)
 	d.state(dir)
 	d.sandbox()
+	if a.ctx.Err() != nil {
+		return exitError(exitCancelled)
+	}
 	if d.failed {
 		return exitError(exitFailed)
 	}
@@ -142,6 +145,7 @@ func (d *doctor) request() bool {
 	start := time.Now()
 	first := time.Duration(0)
 	text, usage := "", (*agent.TurnUsage)(nil)
+	answered := d.screen.Busy(ctx, "waiting for the model's answer to a test request")
 	err := func() error {
 		stream, err := newModel(d.cfg, nil).Stream(ctx, &agent.Request{
 			Model: d.cfg.Model, ReasoningEffort: d.cfg.ReasoningEffort,
@@ -168,10 +172,14 @@ func (d *doctor) request() bool {
 			}
 		}
 	}()
+	answered()
 	var me *agent.ModelError
 	switch {
-	case errors.As(err, &me):
+	case errors.As(err, &me) && d.app.ctx.Err() == nil:
 		d.fail("test request", me.Hint, "%s", me.Message)
+		return false
+	case d.app.ctx.Err() != nil:
+		d.fail("test request", "", "cancelled")
 		return false
 	case err != nil:
 		d.fail("test request", "", "%v", err)

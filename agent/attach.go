@@ -24,7 +24,7 @@ func (r *run) firstMessage(req RunRequest) {
 	var b strings.Builder
 	b.WriteString(req.Task)
 	r.s.learn(req.Task, "the task")
-	budget := r.e.cfg.AttachBudget
+	budget := r.cfg.AttachBudget
 	have := map[string]bool{}
 	for _, a := range req.Attachments {
 		if a.Kind != "selection" {

@@ -69,7 +69,7 @@ func (t *turn) readAll() {
 	}
 	results := make([]result, len(t.reads))
 	outcomes := make([]outcome, len(t.reads))
-	budget := max(t.r.e.cfg.ResultBudget/len(t.reads), 2<<10)
+	budget := max(t.r.cfg.ResultBudget/len(t.reads), 2<<10)
 	var wg sync.WaitGroup
 	for i, c := range t.reads {
 		wg.Go(func() { results[i], outcomes[i] = t.readOne(c, budget) })

@@ -40,8 +40,6 @@ type Options struct {
 // Engine runs tasks in one workspace. It is safe for concurrent use; runs of
 // different sessions go on side by side.
 type Engine struct {
-	cfg      config.Config
-	model    Model
 	ws       *workspace.Workspace
 	editor   Editor
 	approver Approver
@@ -54,10 +52,13 @@ type Engine struct {
 	openLedger func() (*ledger.Ledger, error)
 
 	mu       sync.Mutex // guards all below
+	cfg      config.Config
+	model    Model
 	sessions map[string]*session
 	runs     map[string]*run
 
 	ledgerOpened bool
+	uncertain    map[*workspace.Change]uncertainEdit
 }
 
 // New makes an engine.
@@ -149,6 +150,13 @@ func (e *Engine) Run(ctx context.Context, req RunRequest) (RunResult, error) {
 	}
 	defer e.finish(r)
 	return r.loop(req), nil
+}
+
+// Configure sets what the runs that begin from now on work with.
+func (e *Engine) Configure(c config.Config, m Model) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cfg, e.model = c, m
 }
 
 // begin registers a run and its session.
@@ -256,6 +264,52 @@ func (e *Engine) stage(ch *workspace.Change) {
 	case workspace.ChangeCreate, workspace.ChangeModify:
 		e.ws.OpenDocument(workspace.Document{Path: ch.Target.Abs, Text: ch.After()})
 	}
+}
+
+// uncertainEdit is an edit that was sent to the editor and whose fate was not
+// known when its command ended.
+type uncertainEdit struct {
+	key ledger.Key
+	s   *session
+	o   outcome
+}
+
+// watch keeps an uncertain edit until the editor's late reply or change.
+func (e *Engine) watch(change *workspace.Change, u uncertainEdit) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.uncertain == nil {
+		e.uncertain = map[*workspace.Change]uncertainEdit{}
+	}
+	e.uncertain[change] = u
+}
+
+// Settled hears what became of an edit whose verdict had been uncertain: the
+// ledger is set right, and the model is told with the next request of the
+// session.
+func (e *Engine) Settled(change *workspace.Change, out EditOutcome) {
+	e.mu.Lock()
+	u, ok := e.uncertain[change]
+	delete(e.uncertain, change)
+	e.mu.Unlock()
+	if !ok || out.Verdict == EditUncertain {
+		return
+	}
+	o := u.o
+	o.status, o.code, o.message = string(ledger.StatusApplied), "", ""
+	if out.Verdict != EditApplied {
+		o.status, o.code, o.message = string(ledger.StatusNotApplied), codeEditor, editReason(out)
+	}
+	if led, err := e.openLedger(); err == nil {
+		err := led.Outcome(ledger.Outcome{Key: u.key, Status: ledger.Status(o.status), Code: o.code, Error: o.message, Bytes: o.bytes})
+		if err != nil {
+			e.log.Warn("ledger: late outcome not recorded", "command", u.key.String(), "err", err)
+		}
+	}
+	if out.Verdict == EditApplied {
+		u.s.wrote(change.Target.Abs, change.BeforeHash, change.AfterHash, change.Op.Kind == workspace.OpWrite)
+	}
+	u.s.addNote(fmt.Sprintf("Command %d (%s %s), whose outcome was uncertain, is now known: %s.", o.id, o.name, o.path, o.status))
 }
 
 // Close flushes and closes the ledger, if it was ever opened. Runs must have ended.

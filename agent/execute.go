@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"thinkflow/internal/config"
 	"thinkflow/ledger"
 	"thinkflow/parser"
 	"thinkflow/workspace"
@@ -116,7 +117,7 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 			fail(codeLedger, err.Error())
 			return
 		}
-		if err := led.Intent(r.effectCtx(), intentOf(key, c, change, flow)); err != nil {
+		if err := led.Intent(r.effectCtx(), r.intentOf(key, c, change, flow)); err != nil {
 			fail(codeLedger, "the ledger could not record it, so it was not done: "+err.Error())
 			return
 		}
@@ -128,7 +129,7 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 			t.settleOutcome(led, key, o)
 			t.ran = append(t.ran, &executed{key: key, cmd: c, undo: change.Undo(), abs: absPaths(targets), files: changedFiles(change)})
 			via := "disk"
-			if change.Open {
+			if r.throughEditor(change) {
 				via = "editor"
 			}
 			t.applyDone(c, o, change, via)
@@ -144,9 +145,10 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 			o.message = fmt.Sprintf("the document changed while it was being edited, %d times in a row; read it and send the edit again", staleRetries)
 		case EditUncertain:
 			o.status, o.code, o.message = string(ledger.StatusUncertain), codeUncertain, message
+			r.e.watch(change, uncertainEdit{key: key, s: r.s, o: o})
 		default:
 			o.status, o.code, o.message = string(ledger.StatusFailed), codeEditor, message
-			if !change.Open {
+			if !r.throughEditor(change) {
 				o.code = codeWrite
 			}
 		}
@@ -160,7 +162,7 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 // effect makes the change real: through the editor for open documents, on disk
 // for everything else.
 func (t *turn) effect(change *workspace.Change) (EditVerdict, string, int64) {
-	if change.Open {
+	if t.r.throughEditor(change) {
 		if t.r.e.editor == nil {
 			return EditRefused, "the document is open in an editor that cannot be reached", 0
 		}
@@ -178,6 +180,19 @@ func (t *turn) effect(change *workspace.Change) (EditVerdict, string, int64) {
 		return EditRefused, err.Error(), 0
 	}
 	return EditApplied, "", done.Bytes
+}
+
+// throughEditor says that the editor carries the change out: its document is
+// open, or everything goes that way (setting apply: editor).
+func (r *run) throughEditor(c *workspace.Change) bool {
+	if c.Open || r.cfg.Apply != config.ApplyEditor || r.e.editor == nil {
+		return c.Open
+	}
+	switch c.Kind {
+	case workspace.ChangeCreate, workspace.ChangeModify, workspace.ChangeCopy:
+		return true
+	}
+	return false
 }
 
 func editReason(o EditOutcome) string {
@@ -460,14 +475,14 @@ func describeChange(o *outcome, ch *workspace.Change) {
 // eventDiff bounds the diff of one command.completed event, in bytes.
 const eventDiff = 16 << 10
 
-func intentOf(key ledger.Key, c *parser.Command, ch *workspace.Change, flow ledger.Flow) ledger.Intent {
+func (r *run) intentOf(key ledger.Key, c *parser.Command, ch *workspace.Change, flow ledger.Flow) ledger.Intent {
 	in := ledger.Intent{
 		Key: key, Tool: string(c.Name), Path: c.Path, Dest: c.Dest, Cmd: c.Cmd,
 		Abs: ch.Target.Abs, BeforeHash: ch.BeforeHash, AfterHash: ch.AfterHash,
 		NeedResult: c.NeedResult, Flow: flow, Via: ledger.ViaDisk, Risk: risk(c, ch), Rung: ch.Rung, Temp: ch.Temp,
 		Undo: ch.Undo().Encode(), ContentHash: contentHash(c, nil), Summary: summary(c), Secret: ch.Target.Secret,
 	}
-	if ch.Open {
+	if r.throughEditor(ch) {
 		in.Via = ledger.ViaEditor
 	}
 	if ch.Dest != nil {

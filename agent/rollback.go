@@ -60,7 +60,7 @@ func (t *turn) takeBack(x *executed) error {
 	}
 	key := x.key
 	key.Channel += ".rollback"
-	in := intentOf(key, x.cmd, change, ledger.FlowStreamed)
+	in := t.r.intentOf(key, x.cmd, change, ledger.FlowStreamed)
 	in.Tool = "rollback"
 	if err := led.Intent(t.r.effectCtx(), in); err != nil {
 		return err

@@ -31,6 +31,8 @@ const sameFailures = 3
 // mutex guards.
 type run struct {
 	e       *Engine
+	cfg     config.Config // as it was when the run began
+	model   Model
 	s       *session
 	id      string
 	task    string
@@ -67,7 +69,7 @@ type run struct {
 
 func newRun(ctx context.Context, e *Engine, s *session, req RunRequest) *run {
 	r := &run{
-		e: e, s: s, id: req.Run, task: req.Task, dryRun: req.DryRun, started: e.now(),
+		e: e, cfg: e.cfg, model: e.model, s: s, id: req.Run, task: req.Task, dryRun: req.DryRun, started: e.now(),
 		files: map[string]int{}, failures: map[string]int{},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
@@ -81,7 +83,7 @@ func newRun(ctx context.Context, e *Engine, s *session, req RunRequest) *run {
 		sink(ev)
 	}, e.now)
 	r.previews = newPreviewer(r.id, req.Preview, e.now)
-	r.wall = newWallClock(e.cfg.MaxWall, func() { r.cancel(errWall) })
+	r.wall = newWallClock(r.cfg.MaxWall, func() { r.cancel(errWall) })
 	roots := e.ws.Roots()
 	names := make([]string, len(roots))
 	for i, root := range roots {
@@ -100,7 +102,7 @@ func (r *run) openLedger() (*ledger.Ledger, error) {
 	if err := led.StartSession(ledger.Session{ID: r.s.id, Title: firstLine(r.task), Started: r.started}); err != nil {
 		return nil, err
 	}
-	err = led.StartRun(ledger.Run{ID: r.id, Session: r.s.id, Task: r.task, Model: r.e.cfg.Model, Dir: r.dir(), Started: r.started})
+	err = led.StartRun(ledger.Run{ID: r.id, Session: r.s.id, Task: r.task, Model: r.cfg.Model, Dir: r.dir(), Started: r.started})
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +122,7 @@ func (r *run) loop(req RunRequest) RunResult {
 	if !r.dryRun {
 		go func() { _, _ = r.ledger() }() // while the first request is on its way
 	}
-	r.emit.emit(Event{Type: RunStarted, Session: r.s.id, Task: r.task, Model: r.e.cfg.Model, Dir: r.dir()})
+	r.emit.emit(Event{Type: RunStarted, Session: r.s.id, Task: r.task, Model: r.cfg.Model, Dir: r.dir()})
 	r.firstMessage(req)
 	for n := 1; ; n++ {
 		if reason := r.bound(n); reason != "" {
@@ -143,10 +145,10 @@ func (r *run) loop(req RunRequest) RunResult {
 // (case LR-09), and reads it.
 func (r *run) oneTurn(n int) (*turn, error) {
 	req := r.request()
-	retry := newRetry(r.e.cfg.Retries, r.e.cfg.RetryCap)
+	retry := newRetry(r.cfg.Retries, r.cfg.RetryCap)
 	for {
 		t := r.newTurn(n)
-		stream, err := r.e.model.Stream(t.ctx, req)
+		stream, err := r.model.Stream(t.ctx, req)
 		if err == nil {
 			t.read(stream)
 			err = t.err
@@ -179,7 +181,7 @@ func (r *run) oneTurn(n int) (*turn, error) {
 
 // request is the next API call.
 func (r *run) request() *Request {
-	c := &r.e.cfg
+	c := &r.cfg
 	return &Request{
 		Model:           c.Model,
 		Messages:        r.s.messages(r.system),
@@ -205,7 +207,7 @@ func (r *run) account(t *turn, req *Request) {
 	for _, tool := range req.Tools {
 		in += len(tool.Description) + len(tool.Parameters) + len(tool.Name)
 	}
-	r.usage.addTurn(t.usage, in, t.outBytes, price{r.e.cfg.PriceInput, r.e.cfg.PriceOutput, r.e.cfg.PriceCached})
+	r.usage.addTurn(t.usage, in, t.outBytes, price{r.cfg.PriceInput, r.cfg.PriceOutput, r.cfg.PriceCached})
 	u := r.usage
 	r.emit.emit(Event{Type: UsageReported, Usage: &u})
 }
@@ -238,7 +240,7 @@ func (r *run) after(t *turn) *RunResult {
 	if t.err != nil {
 		r.interrupts++
 		var me *ModelError
-		if errors.As(t.err, &me) && !me.Retryable || r.interrupts > r.e.cfg.Retries {
+		if errors.As(t.err, &me) && !me.Retryable || r.interrupts > r.cfg.Retries {
 			t.closeEarly()
 			res := r.endWith(t.err)
 			return &res
@@ -269,7 +271,7 @@ func (r *run) after(t *turn) *RunResult {
 
 // bound says which bound the next turn would break.
 func (r *run) bound(n int) string {
-	c := &r.e.cfg
+	c := &r.cfg
 	switch {
 	case n > c.MaxTurns:
 		return fmt.Sprintf("stopped after %d turns (max_turns); raise it or give the rest as a new task", c.MaxTurns)
@@ -340,7 +342,7 @@ func (r *run) count(t *turn) {
 func (r *run) endWith(err error) RunResult {
 	switch {
 	case errors.Is(err, errWall):
-		return r.end(StateStopped, fmt.Sprintf("stopped after %s (max_wall)", r.e.cfg.MaxWall))
+		return r.end(StateStopped, fmt.Sprintf("stopped after %s (max_wall)", r.cfg.MaxWall))
 	case r.ctx.Err() != nil:
 		return r.end(StateCancelled, "cancelled; what was applied stays")
 	}
@@ -458,7 +460,7 @@ func (r *run) resolve(op workspace.Op) ([]workspace.Target, error) {
 }
 
 // keepsTags: the history needs the text as it came.
-func (e *Engine) keepsTags() bool { return e.cfg.History != config.HistoryStrip }
+func (r *run) keepsTags() bool { return r.cfg.History != config.HistoryStrip }
 
 func oneLine(s string, n int) string {
 	s = strings.Join(strings.Fields(s), " ")

@@ -32,14 +32,14 @@ func (s shellResult) state() string {
 // with an environment that holds no keys. It ends with the run, or after
 // bash_timeout.
 func (r *run) shell(line string, live func(string)) shellResult {
-	limit := r.e.cfg.BashTimeout
+	limit := r.cfg.BashTimeout
 	ctx, cancel := context.WithTimeout(r.ctx, limit)
 	defer cancel()
 	name, args := shellCommand(line)
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = r.dir()
 	cmd.Env = childEnv(os.Environ())
-	out := &boundedOutput{limit: r.e.cfg.BashOutput, live: live}
+	out := &boundedOutput{limit: r.cfg.BashOutput, live: live}
 	cmd.Stdout, cmd.Stderr = out, out
 	ownGroup(cmd)
 	cmd.Cancel = func() error { return killGroup(cmd) }

@@ -27,7 +27,7 @@ func (t *turn) toHistory() []PreparedCall {
 		calls = append(calls, p)
 	}
 	m := Message{Role: RoleAssistant, Content: t.historyText()}
-	if t.r.e.cfg.SendReasoning {
+	if t.r.cfg.SendReasoning {
 		m.Reasoning = t.thinking.String()
 	}
 	for _, p := range calls {
@@ -48,7 +48,7 @@ func (t *turn) toHistory() []PreparedCall {
 
 // historyText is the text of the answer as the conversation keeps it.
 func (t *turn) historyText() string {
-	switch t.r.e.cfg.History {
+	switch t.r.cfg.History {
 	case config.HistoryKeep:
 		raw := t.raw.String()
 		if t.stopped() != stopNone || t.err != nil {

@@ -138,7 +138,7 @@ func (t *turn) answerCalls(calls []PreparedCall) bool {
 			texts[i] = why
 		}
 	} else {
-		budget := max(t.r.e.cfg.ResultBudget/len(calls), 2<<10)
+		budget := max(t.r.cfg.ResultBudget/len(calls), 2<<10)
 		for group := range groups(calls) {
 			t.callGroup(calls[group.from:group.to], texts[group.from:group.to], budget)
 		}

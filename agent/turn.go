@@ -96,9 +96,9 @@ func (r *run) newTurn(n int) *turn {
 	t.ctx, t.cancel = context.WithCancelCause(r.ctx)
 	o := parser.Options{
 		Channel:           parser.ChannelText,
-		ReasoningCommands: r.e.cfg.ReasoningCommands,
-		StartInThink:      r.e.cfg.StartInThink,
-		Legacy:            r.e.cfg.LegacyTags,
+		ReasoningCommands: r.cfg.ReasoningCommands,
+		StartInThink:      r.cfg.StartInThink,
+		Legacy:            r.cfg.LegacyTags,
 	}
 	t.text = parser.New(o, sink{t, parser.ChannelText})
 	o.Channel, o.StartInThink = parser.ChannelReasoning, false
@@ -145,7 +145,7 @@ func (t *turn) take(d Delta) {
 		t.accepted = true
 		t.outBytes += len(d.Text)
 		t.textBytes += int64(len(d.Text))
-		if t.r.e.keepsTags() {
+		if t.r.keepsTags() {
 			t.raw.WriteString(d.Text)
 		}
 		t.text.Write(d.Text)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"sync"
 
-	"thinkflow/agent"
 	"thinkflow/internal/config"
 	"thinkflow/lsp"
 )
@@ -44,11 +43,6 @@ func (c *lspCmd) Run(a *app) error {
 	return nil
 }
 
-// configurable is an engine that takes new settings, for the runs that follow.
-type configurable interface {
-	Configure(config.Config, agent.Model)
-}
-
 // backend builds the engine for one editor. A wrong setting is told, and what
 // is right counts.
 func (c *lspCmd) backend(a *app, s lsp.Setup) (*lsp.Backend, error) {
@@ -81,7 +75,7 @@ func (c *lspCmd) backend(a *app, s lsp.Setup) (*lsp.Backend, error) {
 	var mu sync.Mutex // guards last
 	last := s.Settings
 	return &lsp.Backend{
-		Engine: engine, Documents: ws, Close: engine.Close,
+		Engine: engine, Documents: ws, Settled: engine.Settled, Close: engine.Close,
 		Configure: func(raw json.RawMessage) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -94,11 +88,7 @@ func (c *lspCmd) backend(a *app, s lsp.Setup) (*lsp.Backend, error) {
 				s.Notice("ThinkFlow settings: " + err.Error())
 				return err
 			}
-			if e, ok := any(engine).(configurable); ok {
-				e.Configure(loaded.Config, newModel(&loaded.Config, s.Log))
-			} else {
-				s.Log.Warn("changed settings take effect when the server is started anew")
-			}
+			engine.Configure(loaded.Config, newModel(&loaded.Config, s.Log))
 			return nil
 		},
 	}, nil

@@ -168,7 +168,7 @@ func (l *Ledger) List(ctx context.Context, f Filter) ([]Command, error) {
 		w.add("c.injected IS NULL")
 	}
 	if !f.Since.IsZero() {
-		w.add("c.intent_at >= ?", micros(f.Since))
+		w.add("(SELECT at FROM events e WHERE e.seq = c.intent_row) >= ?", micros(f.Since))
 	}
 	if f.After > 0 {
 		w.add("c.n > ?", f.After)

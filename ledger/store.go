@@ -137,6 +137,13 @@ func prepareFile(ctx context.Context, conn *sql.Conn, workspace string, now time
 			return err
 		}
 	} else {
+		var tables int
+		if err := conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+			return err
+		}
+		if tables > 0 {
+			return errForeign
+		}
 		// Changing the mode is possible only outside a transaction; it stays
 		// in the file.
 		var mode string
@@ -172,13 +179,6 @@ func migrate(ctx context.Context, conn *sql.Conn, from int, workspace string, no
 		b.WriteString(m)
 	}
 	if from == 0 {
-		var tables int
-		if err := conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
-			return err
-		}
-		if tables > 0 {
-			return errForeign
-		}
 		fmt.Fprintf(&b, "PRAGMA application_id = %d;\n", applicationID)
 	}
 	fmt.Fprintf(&b, "PRAGMA user_version = %d;\n", len(migrations))

@@ -49,7 +49,7 @@ func (e *editBody) texts(v string) []Pair {
 // endsLikeAnEdit reports whether a closing tag of a part stands directly before
 // offset at, although it did not close the part: it was meant to.
 func (e *editBody) endsLikeAnEdit(v string, at int) bool {
-	return e.strayEnd > e.start && allSpace(v[e.strayEnd:at])
+	return e.strayEnd > e.start && at-e.strayEnd <= maxBlanks && allSpace(v[e.strayEnd:at])
 }
 
 // matchGap looks for the first <old>.

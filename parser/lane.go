@@ -167,7 +167,7 @@ func (l *lane) take(v verdict, raw string) int {
 		}
 	case plain || token != "":
 		if !l.pairing.closed(i) && clean {
-			l.pairing.wait(i, token, off, line)
+			l.pairing.wait(i, strings.Clone(token), off, off+int64(n), line)
 		}
 	}
 	return n

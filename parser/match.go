@@ -161,7 +161,7 @@ func (b *body) matchTag(v string, final bool) (wait bool) {
 	b.l.steps += n
 	b.at += n
 	switch {
-	case verdict == tagMore && b.tag.state != scanBad && !final:
+	case verdict == tagMore && !final:
 		return true
 	case verdict == tagOpen:
 		b.nestedOpening(v)

@@ -17,7 +17,8 @@ type pairing struct {
 	waiting bool
 	name    int
 	token   string
-	off     int64
+	start   int64
+	end     int64
 	line    int
 }
 
@@ -52,8 +53,8 @@ func (p *pairing) closed(name int) bool {
 	return true
 }
 
-func (p *pairing) wait(name int, token string, off int64, line int) {
-	p.waiting, p.name, p.token, p.off, p.line = true, name, token, off, line
+func (p *pairing) wait(name int, token string, start, end int64, line int) {
+	p.waiting, p.name, p.token, p.start, p.end, p.line = true, name, token, start, end, line
 }
 
 // delivered notes a block-form command.
@@ -92,13 +93,16 @@ func (l *lane) orphan(from *pairing, fenced bool) {
 		return
 	}
 	name := string(known[from.name])
-	tag := "</" + name + ">"
+	tag, how := "</"+name+">", `end="TOKEN"`
+	if b.token != "" {
+		tag, how = fmt.Sprintf("</%s end=%q>", name, b.token), "another end token"
+	}
 	l.report(&Error{
 		Code: CodeOrphanClose, Name: name, ID: b.id, Channel: l.channel, Path: b.path, Cut: b.id,
-		Line: from.line, Start: from.off, End: from.off + int64(len(tag)),
+		Line: from.line, Start: from.start, End: from.end,
 		Message: fmt.Sprintf("line %d: %s stands alone on its line with no command open, so the body of command %d (%s) was cut at the closing tag on line %d. "+
-			"Command %d and all commands after it do not count. Send it again with a new id and end=\"TOKEN\" in its opening and closing tag",
-			from.line, tag, b.id, named(name, b.path), b.line, b.id),
+			"Command %d and all commands after it do not count. Send it again with a new id and %s in its opening and closing tag",
+			from.line, tag, b.id, named(name, b.path), b.line, b.id, how),
 	})
 	b.set = false
 }

@@ -444,10 +444,11 @@ func (t *tagScanner) done() verdict {
 }
 
 // spoil notes that the tag cannot be parsed because of byte c (0: because of
-// its length). What was never more than a mention is text; else the tag ends at
-// its first ">", which may have gone by inside a value.
+// its length). What was never more than a mention is text, and so is any such
+// tag in a body; else the tag ends at its first ">", which may have gone by
+// inside a value.
 func (t *tagScanner) spoil(why problem, c byte) verdict {
-	if t.closing || !t.known && !t.hasEqual {
+	if t.closing || t.fixed || !t.known && !t.hasEqual {
 		return tagNone
 	}
 	t.why = why

@@ -28,14 +28,20 @@ build() {
   echo '{"private": true}' >"$dir/node/package.json"
   echo '{"private": true}' >"$dir/app/package.json"
   (cd "$dir/node" && run_logged "$log" "${npm[@]}" install --ignore-scripts "$package@$node")
+  local gyp # npm brings it; asked before the Node.js on the PATH changes
+  gyp=$(npm root -g)/npm/node_modules/node-gyp/bin/node-gyp.js
   mkdir "$dir/bin"
   ln -s "../node/node_modules/$package/bin/node" "$dir/bin/node"
   export PATH=$dir/bin:$PATH
-  # Scripts would compile native parts whose absence costs nothing but log files.
+  # Scripts would compile native parts, of which only one is missed: see below.
   (cd "$dir/app" && run_logged "$log" "${npm[@]}" install --ignore-scripts "code-server@$code_server")
   local app=$dir/app/node_modules/code-server/lib/vscode
   (cd "$app" && run_logged "$log" "${npm[@]}" install --omit=dev --ignore-scripts)
   (cd "$app/extensions" && run_logged "$log" "${npm[@]}" install --omit=dev --ignore-scripts)
+  # Without its logger, output channels stay empty. The headers came with Node.js.
+  if ! (cd "$app/node_modules/@vscode/spdlog" && node "$gyp" rebuild --nodedir="$dir/node/node_modules/$package" >>"$log" 2>&1); then
+    say "note: VS Code's logger could not be compiled (is there a C++ compiler and Python 3?); its output channels will be empty"
+  fi
   cat >"$dir/code-server" <<'LAUNCHER'
 #!/bin/bash
 root=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)

@@ -53,9 +53,10 @@ function toolLine(t: ToolEvent): string {
 /** The answer: an output channel that grows while the model writes. */
 export class Answer implements vscode.Disposable {
   private readonly channel = vscode.window.createOutputChannel('ThinkFlow', 'markdown');
-  private atLineStart = true;
-  /** The last thing written was a line of our own: the model's line breaks after it are dropped. */
-  private afterLine = false;
+  /** Line breaks at the end of what was written; two are a blank line. */
+  private breaks = 2;
+  /** Something of our own came in between: the model's line breaks around it are dropped. */
+  private interrupted = false;
   private reasoning = false;
 
   /** onText sees all that is written; for tests. */
@@ -70,21 +71,16 @@ export class Answer implements vscode.Disposable {
   }
 
   task(task: string) {
-    this.reasoning = false;
-    this.line(`\n# ${task.replace(/\s*\n\s*/g, ' ')}\n`);
+    this.ensureBreaks(2);
+    this.line(`# ${task.replace(/\s*\n\s*/g, ' ')}`);
   }
 
   text(text: string) {
-    if (this.reasoning) {
-      this.reasoning = false;
-      this.freshLine();
-      this.afterLine = true;
-    }
-    if (this.afterLine) {
+    if (this.reasoning || this.interrupted) {
       text = text.replace(/^(\s*\n)+/, '');
       if (text === '') return;
-      text = '\n' + text;
-      this.afterLine = false;
+      this.ensureBreaks(2);
+      this.reasoning = this.interrupted = false;
     }
     this.write(text);
   }
@@ -92,13 +88,21 @@ export class Answer implements vscode.Disposable {
   /** Reasoning is quoted, so that it can be told from the answer. */
   reason(text: string) {
     if (!this.reasoning) {
-      text = text.replace(/^\s+/, '');
+      text = text.trimStart();
       if (text === '') return;
+      this.ensureBreaks(2);
       this.reasoning = true;
-      this.freshLine();
-      this.write('> ');
     }
-    this.write(text.replace(/\n/g, '\n> '));
+    for (const [i, line] of text.split('\n').entries()) {
+      if (i > 0) this.write('\n');
+      // The mark comes with the text of its line, not before.
+      if (line !== '') this.write(this.breaks > 0 ? '> ' + line : line);
+    }
+  }
+
+  /** A command stood here in the answer; its line comes when it has ended. */
+  commandStarted() {
+    this.interrupted = true;
   }
 
   command(c: CommandEvent, reason?: string) {
@@ -111,19 +115,20 @@ export class Answer implements vscode.Disposable {
 
   line(text: string) {
     this.reasoning = false;
-    this.freshLine();
+    this.ensureBreaks(1);
     this.write(text + '\n');
-    this.afterLine = true;
+    this.interrupted = true;
   }
 
-  private freshLine() {
-    if (!this.atLineStart) this.write('\n');
+  private ensureBreaks(n: number) {
+    if (this.breaks < n) this.write('\n'.repeat(n - this.breaks));
   }
 
   private write(text: string) {
     if (text === '') return;
     this.channel.append(text);
-    this.atLineStart = text.endsWith('\n');
+    const end = /\n*$/.exec(text)![0].length;
+    this.breaks = end === text.length ? this.breaks + end : end;
     this.onText?.(text);
   }
 }

@@ -1,14 +1,19 @@
 import * as vscode from 'vscode';
+import type { ApplyWorkspaceEditResult } from 'vscode-languageclient/node';
 import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, State } from 'vscode-languageclient/node';
+import { Edits } from './edits';
 import { eventNotification, protocolVersion, RunEvent } from './protocol';
 import { serverPath, serverSettings } from './settings';
 
 const keyName = 'thinkflow.key';
 
+const noToken = new vscode.CancellationTokenSource().token;
+
 /** The server: started once, and again after it ended when the next task needs it. */
 export class Server implements vscode.Disposable {
   private client?: LanguageClient;
   private starting?: Promise<LanguageClient>;
+  private readonly edits = new Edits();
   private readonly log = vscode.window.createOutputChannel('ThinkFlow Server', { log: true });
   private readonly events = new vscode.EventEmitter<RunEvent>();
   private readonly ends = new vscode.EventEmitter<void>();
@@ -65,11 +70,22 @@ export class Server implements vscode.Disposable {
         },
         middleware: {
           workspace: {
+            handleApplyEdit: (params, next) =>
+              this.edits.apply(params, async (p) => (await next(p, noToken)) as ApplyWorkspaceEditResult),
             configuration: (params) => params.items.map(() => serverSettings()),
           },
         },
       },
     );
+    // What is going on stands in our own status bar item; the server need not show it too.
+    client.registerFeature({
+      fillClientCapabilities: (capabilities) => {
+        capabilities.window = { ...capabilities.window, workDoneProgress: false };
+      },
+      initialize: () => {},
+      getState: () => ({ kind: 'static' }),
+      clear: () => {},
+    });
     client.onNotification(eventNotification, (event) => this.events.fire(event));
     client.onDidChangeState((e) => {
       if (e.newState === State.Stopped && this.client === client) {
@@ -120,6 +136,7 @@ export class Server implements vscode.Disposable {
 
   dispose() {
     void this.stop();
+    this.edits.dispose();
     this.log.dispose();
     this.events.dispose();
     this.ends.dispose();

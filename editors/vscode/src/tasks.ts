@@ -144,6 +144,7 @@ export class Tasks implements vscode.Disposable {
         this.answer.reason(event.text ?? '');
         break;
       case 'command.started':
+        this.answer.commandStarted();
         if (event.command) run.doing = `${event.command.name.replace(/^tf-/, '')} ${event.command.path ?? ''}`;
         break;
       case 'command.completed':

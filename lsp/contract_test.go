@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"thinkflow/agent"
@@ -315,12 +316,24 @@ func TestMalformedMessages(t *testing.T) {
 	}
 }
 
-// TestEngineThatCannotBeBuilt: initialize works, a run says why it does not.
+// TestEngineThatCannotBeBuilt: initialize works, a run says why it does not,
+// and the next one tries again.
 func TestEngineThatCannotBeBuilt(t *testing.T) {
-	s := start(t, config{build: func() error { return errors.New("no key: set OPENAI_API_KEY") }})
+	var broken atomic.Bool
+	broken.Store(true)
+	s := start(t, config{build: func() error {
+		if broken.Load() {
+			return errors.New("config.toml line 3: unknown key")
+		}
+		return nil
+	}})
 	err := s.Try("thinkflow/run", map[string]any{"task": "x"}, nil)
-	if rpcCode(err) != -32603 || !strings.Contains(err.Error(), "OPENAI_API_KEY") {
+	if rpcCode(err) != -32603 || !strings.Contains(err.Error(), "config.toml line 3") {
 		t.Errorf("got %v", err)
+	}
+	broken.Store(false) // the person puts it right and runs again
+	if err := s.Try("thinkflow/run", map[string]any{"task": "x"}, nil); err != nil {
+		t.Error(err)
 	}
 }
 

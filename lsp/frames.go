@@ -34,13 +34,14 @@ type frames struct {
 
 	pending []byte // of the current frame, header included; read loop only
 	frame   []byte // storage of pending, reused
+	max     int    // longest body that is taken
 
 	mu     sync.Mutex // serialises writes: one frame, one Write
 	closed bool       // guarded by mu
 }
 
 func newFrames(in io.Reader, out io.Writer, log *slog.Logger, hangup func(error)) *frames {
-	return &frames{in: bufio.NewReaderSize(in, 64<<10), out: out, log: log, hangup: hangup}
+	return &frames{in: bufio.NewReaderSize(in, 64<<10), out: out, log: log, hangup: hangup, max: maxFrame}
 }
 
 // Read hands out the bytes of whole, valid frames.
@@ -62,11 +63,11 @@ func (f *frames) next() error {
 	if err != nil {
 		return err
 	}
-	if length > maxFrame {
+	if length > f.max {
 		if _, err := io.CopyN(io.Discard, f.in, int64(length)); err != nil {
 			return noEOF(err)
 		}
-		f.refuse(jsonrpc2.InvalidRequest, fmt.Sprintf("a message of %d bytes is over the limit of %d", length, maxFrame))
+		f.refuse(jsonrpc2.InvalidRequest, fmt.Sprintf("a message of %d bytes is over the limit of %d", length, f.max))
 		return nil
 	}
 	f.frame = append(f.frame[:0], "Content-Length: "...)
@@ -111,14 +112,15 @@ func checkEnvelope(body []byte) error {
 func (f *frames) header() (length int, err error) {
 	length = -1
 	for {
-		line, err := f.in.ReadString('\n')
-		if err != nil {
-			if err == io.EOF && strings.TrimSpace(line) == "" && length < 0 {
-				return 0, io.EOF
-			}
+		raw, err := f.in.ReadSlice('\n')
+		line := strings.TrimSpace(string(raw))
+		switch {
+		case err == bufio.ErrBufferFull: // no header is as long as this
+		case err == io.EOF && line == "" && length < 0:
+			return 0, io.EOF
+		case err != nil:
 			return 0, noEOF(err)
 		}
-		line = strings.TrimSpace(line)
 		name, value, isField := strings.Cut(line, ":")
 		switch {
 		case line == "" && length >= 0:

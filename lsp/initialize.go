@@ -81,7 +81,7 @@ func (s *Server) Initialize(_ context.Context, p *protocol.InitializeParams) (*p
 
 // Initialized begins to build the engine.
 func (s *Server) Initialized(context.Context, *protocol.InitializedParams) error {
-	s.start()
+	s.start(false)
 	return nil
 }
 

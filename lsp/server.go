@@ -31,9 +31,8 @@ type Server struct {
 	conn   jsonrpc2.Conn
 	client protocol.Client
 
-	ready chan struct{} // closed when the engine stands, or will never
-
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex    // guards what follows
+	ready    chan struct{} // closed when the engine stands or could not be set up
 	facts    clientFacts
 	folders  []folder
 	settings []byte // raw JSON
@@ -65,15 +64,19 @@ func newServer(o Options) *Server {
 	return s
 }
 
-// start builds the engine in the background, once.
-func (s *Server) start() {
+// start builds the engine in the background, once. again: a former attempt that
+// failed is repeated, since the configuration may have been put right.
+func (s *Server) start(again bool) (ready <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.starting {
-		return
+	if again && s.failed != nil {
+		s.failed, s.starting, s.ready = nil, false, make(chan struct{})
 	}
-	s.starting = true
-	go s.build(s.setup())
+	if !s.starting {
+		s.starting = true
+		go s.build(s.setup())
+	}
+	return s.ready
 }
 
 // setup is called with mu held.
@@ -98,8 +101,8 @@ func (s *Server) build(setup Setup) {
 	roots, settings := rootsOf(s.folders), s.settings
 	close(s.ready)
 	s.mu.Unlock()
-	s.log.Debug("the engine stands")
-	if err == nil { // what changed meanwhile
+	if err == nil { // take in what changed meanwhile
+		s.log.Debug("the engine stands")
 		if !slices.Equal(roots, setup.Roots) && backend.Documents != nil {
 			err = backend.Documents.SetRoots(roots)
 		}
@@ -114,9 +117,9 @@ func (s *Server) build(setup Setup) {
 
 // engine waits for the backend. It must not be called on the read loop.
 func (s *Server) engine(ctx context.Context) (*Backend, error) {
-	s.start()
+	ready := s.start(true)
 	select {
-	case <-s.ready:
+	case <-ready:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -127,14 +130,9 @@ func (s *Server) engine(ctx context.Context) (*Backend, error) {
 
 // standing returns the backend if it is there already.
 func (s *Server) standing() *Backend {
-	select {
-	case <-s.ready:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.backend
-	default:
-		return nil
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.backend
 }
 
 func (s *Server) clientFacts() clientFacts {
@@ -151,7 +149,7 @@ func (s *Server) close() {
 		grace = time.Second
 	}
 	s.mu.Lock()
-	starting := s.starting
+	starting, ready := s.starting, s.ready
 	var active []*activeRun
 	for _, r := range s.runs {
 		active = append(active, r)
@@ -166,7 +164,7 @@ func (s *Server) close() {
 		if !starting {
 			return
 		}
-		<-s.ready
+		<-ready
 		if b := s.standing(); b != nil && b.Close != nil {
 			if err := b.Close(); err != nil {
 				s.log.Error("closing failed", "error", err)

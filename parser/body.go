@@ -162,10 +162,9 @@ func (l *lane) feedBody(s string) string {
 		n := min(len(s), max(minPiece, min(maxPiece, b.text.Len())))
 		b.write(s[:n])
 		s = s[n:]
-		if b.match(false) {
+		if b.advance(false) {
 			return l.leaveBody(in, s)
 		}
-		b.publish()
 		b.trim()
 	}
 	return ""
@@ -197,11 +196,10 @@ func (l *lane) settleBody() {
 		b.write("\r")
 	}
 	b.break0 = breakDone
-	if b.match(true) {
+	if b.advance(true) {
 		l.again(l.leaveBody("", ""))
 		return
 	}
-	b.publish()
 	if b.cmd != nil {
 		l.report(b.unclosed(b.text.Len()))
 	}
@@ -271,18 +269,37 @@ func (b *body) trim() {
 	b.text.WriteString(rest)
 }
 
-// publish tells of new content.
-func (b *body) publish() {
+// advance looks for the end of the body and tells of new content; it reports
+// whether the end was found.
+func (b *body) advance(final bool) (found bool) {
+	for {
+		if b.match(final) {
+			return true
+		}
+		if !b.publish() {
+			return false
+		}
+	}
+}
+
+// publish tells of new content. It reports whether that was too much: then the
+// command was given up.
+func (b *body) publish() (tooLarge bool) {
 	if !b.keep {
-		return
+		return false
 	}
 	if !b.edits || len(b.edit.pairs) > 0 && b.state != editStart {
 		b.tell(b.mark, false)
 	}
-	if b.mark > b.l.p.opts.MaxBody {
-		b.fail(b.tooLarge())
+	if !b.full() {
+		return false
 	}
+	b.fail(b.tooLarge())
+	return true
 }
+
+// full reports whether there is more content than the command may have.
+func (b *body) full() bool { return b.keep && b.mark > b.l.p.opts.MaxBody }
 
 // tell reports the content up to offset end, but no more than a body may have.
 func (b *body) tell(end int, closed bool) {
@@ -303,9 +320,6 @@ func (b *body) tell(end int, closed bool) {
 
 // fail reports an error of the open command; its body is skipped from here on.
 func (b *body) fail(e *Error) {
-	if b.mark > b.l.p.opts.MaxBody {
-		e = b.tooLarge() // this came first
-	}
 	b.l.report(e)
 	b.giveUp()
 	b.tagFor, b.back = placeBody, bodyScan
@@ -318,20 +332,14 @@ func (b *body) fail(e *Error) {
 // finish ends the body at offset end; the command, if all is well, is delivered.
 func (b *body) finish(end int) {
 	b.l.state = inText
-	if b.cmd != nil && b.aborted {
+	switch {
+	case b.cmd == nil:
+	case b.aborted:
 		b.publish()
-	}
-	if b.cmd != nil && b.aborted {
 		b.l.report(b.unclosed(end))
-		b.giveUp()
-	}
-	if b.keep && end > b.l.p.opts.MaxBody {
-		b.publish()
-	}
-	if b.keep && end > b.l.p.opts.MaxBody {
-		b.fail(b.tooLarge())
-	}
-	if b.cmd != nil {
+	case b.keep && end > b.l.p.opts.MaxBody: // by the blanks before </tf-edit>
+		b.l.report(b.tooLarge())
+	default:
 		b.complete(end)
 	}
 	b.drop()

@@ -59,7 +59,7 @@ func (b *body) matchGap(v string) (wait bool) {
 		b.l.steps++
 	}
 	b.mark = b.at
-	if b.at == len(v) {
+	if b.at == len(v) || b.full() {
 		return true
 	}
 	rest := v[b.at:]
@@ -132,6 +132,10 @@ func (b *body) matchPart(v string, final bool) (wait bool) {
 		}
 		b.l.steps += i + 1
 		b.at += i
+		if b.at > b.l.p.opts.MaxBody {
+			b.mark = b.at
+			return true
+		}
 		rest := v[b.at:]
 		switch tag, whole := b.partTag(rest); {
 		case tag == "":

@@ -171,8 +171,12 @@ func TestFragments(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 5))
 	for range rounds {
 		var b strings.Builder
+		few := make([]string, 1+rnd.IntN(9)) // so that the same ones meet often
+		for i := range few {
+			few[i] = fragments[rnd.IntN(len(fragments))]
+		}
 		for range 1 + rnd.IntN(14) {
-			b.WriteString(fragments[rnd.IntN(len(fragments))])
+			b.WriteString(few[rnd.IntN(len(few))])
 		}
 		o := fuzzOptions(byte(rnd.IntN(64)))
 		stream := b.String()

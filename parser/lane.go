@@ -27,7 +27,7 @@ type lane struct {
 	commands int // tags taken out of the text, good ones and bad ones
 
 	probed probeResult // of a probe only
-	steps  int         // bytes looked at, again and again where it is so
+	steps  int         // looks at bytes so far, which tests compare with their number
 }
 
 type laneKind uint8
@@ -88,21 +88,14 @@ func (l *lane) again(s string) {
 
 // want says which tags may start here.
 func (l *lane) want() tagKinds {
-	live := l.md.live()
-	switch l.kind {
-	case laneText:
-		if live {
-			return wantTags | wantThink | wantThinkClose
-		}
-		return 0
-	case laneThink:
-		if live {
-			return wantTags | wantThink | wantThinkClose
-		}
-		return wantThinkClose
-	}
-	if live {
+	answer := l.kind == laneText || l.kind == laneThink
+	switch live := l.md.live(); {
+	case live && answer:
+		return wantTags | wantThink | wantThinkClose
+	case live:
 		return wantTags
+	case l.kind == laneThink:
+		return wantThinkClose
 	}
 	return 0
 }
@@ -244,9 +237,4 @@ func (l *lane) settleTag() {
 	if used < len(raw) {
 		l.again(raw[used:])
 	}
-}
-
-// endText ends the text of the lane with the stream.
-func (l *lane) endText() {
-	l.pairing.lineEnd(l)
 }

@@ -3,10 +3,11 @@ package parser
 import "strings"
 
 // match goes on looking for the end of the body; it reports whether it was
-// found. With final set, no more text will come.
+// found. With final set, no more text will come. It stops when the content is
+// more than the command may have: what follows is read without the command.
 func (b *body) match(final bool) bool {
 	v := b.view()
-	for {
+	for !b.full() {
 		wait := false
 		switch b.state {
 		case bodyBlank:
@@ -34,6 +35,7 @@ func (b *body) match(final bool) bool {
 			return false
 		}
 	}
+	return false
 }
 
 // matchBlank looks at the rest of the opening tag's line: if it is blank, the
@@ -363,9 +365,8 @@ func (b *body) closed() {
 	case placeAfter:
 		b.closePart()
 	case placePart:
-		if b.publish(); b.cmd != nil {
-			b.fail(b.openPart())
-		}
+		b.publish()
+		b.fail(b.openPart())
 	}
 }
 

@@ -82,7 +82,7 @@ func (p *Parser) Close(finish string) {
 	}
 	for !p.stopped && p.cur.settle() {
 	}
-	p.cur.endText()
+	p.cur.pairing.lineEnd(p.cur)
 	if p.cur != &p.main {
 		p.showThink()
 	}

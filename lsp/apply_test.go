@@ -185,6 +185,31 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// TestKeepsTyping: a person who goes on typing does not put the verdict off.
+func TestKeepsTyping(t *testing.T) {
+	for _, row := range []struct {
+		profile string
+		most    time.Duration
+	}{{"nvim-0.10", 600 * time.Millisecond}, {"vscode", 10 * time.Millisecond}, {"eglot-30", 2200 * time.Millisecond}} {
+		t.Run(row.profile, func(t *testing.T) {
+			var s *session
+			var key func()
+			key = func() {
+				s.Type("a.txt", "second", "x")
+				if s.clock.Now() < 1500*time.Millisecond {
+					s.clock.AfterFunc(100*time.Millisecond, key)
+				}
+			}
+			s = start(t, config{profile: row.profile, editor: fakeeditor.Options{OnEdit: func() { key() }}})
+			s.OpenText(fileURI(s, "a.txt"), "first\nsecond\n")
+			out, err := s.apply(s.change("a.txt", "first", "1st"))
+			if err != nil || out.Verdict != agent.EditStale || s.clock.Now() > row.most {
+				t.Errorf("%+v, %v after %v", out, err, s.clock.Now())
+			}
+		})
+	}
+}
+
 // TestApplyEditor: setting apply: editor, for files that are not open.
 func TestApplyEditor(t *testing.T) {
 	for _, p := range fakeeditor.Profiles() {

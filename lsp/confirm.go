@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,7 +60,8 @@ type confirmation struct {
 	reply     replyKind
 	reason    string
 	stopTimer func()
-	timer     int // number of the timer that counts
+	wait      time.Duration // of the timer that runs
+	timer     int           // number of the timer that counts
 
 	verdict agent.EditOutcome
 	decided bool
@@ -165,7 +167,9 @@ func (c *confirmation) decide() {
 		c.end(agent.EditRefused, c.reason)
 	case c.unseen && c.reply == saidApplied && !c.moved:
 		c.arm(settled)
-	case c.reply == saidApplied && !c.moved:
+	case !c.moved && (c.reply == saidApplied || strings.Contains(c.reason, "version")):
+		// eglot names the version that it has and reports it when the person
+		// pauses.
 		c.arm(noChange)
 	case c.reply == saidApplied && state == untouched && c.after:
 		c.arm(settled)
@@ -232,6 +236,7 @@ func (c *confirmation) end(v agent.EditVerdict, reason string) {
 		return
 	}
 	c.verdict, c.decided = out, true
+	c.disarm()
 	close(c.done)
 	if v == agent.EditUncertain && !c.gone {
 		c.arm(afterwards)
@@ -250,13 +255,15 @@ func (c *confirmation) forget() {
 	}
 }
 
-// arm sets the one deadline; a former one no longer counts. While an uncertain
+// arm sets the one deadline, if it is a shorter wait than the one that runs: a
+// person who goes on typing must not put the verdict off. While an uncertain
 // edit is watched, only that watch has a deadline.
 func (c *confirmation) arm(d time.Duration) {
-	if c.decided && d != afterwards {
+	if c.decided && d != afterwards || c.stopTimer != nil && d >= c.wait {
 		return
 	}
 	c.disarm()
+	c.wait = d
 	n := c.timer
 	c.stopTimer = c.clock.AfterFunc(d, func() { c.expired(n) })
 }

@@ -115,7 +115,7 @@ func (e *Editor) staleAnswer(c docChange, i int) (any, *Error) {
 	case StaleReason:
 		return map[string]any{"applied": false, "failureReason": "document has changed", "failedChange": i}, nil
 	case StaleError:
-		return nil, &Error{-32603, fmt.Sprintf("Edits on `%s' require version %d", filepath.Base(c.TextDocument.URI), *c.TextDocument.Version)}
+		return nil, &Error{-32603, fmt.Sprintf("Edits on `%s' require version %d, you have another", filepath.Base(c.TextDocument.URI), *c.TextDocument.Version)}
 	}
 	return map[string]any{"applied": false}, nil
 }

@@ -52,6 +52,8 @@ var fileRows = []fileRow{
 	{name: "copy a folder", op: Op{Kind: OpCopy, Path: "dir", Dest: "x"}, code: CodeIsDirectory},
 	{name: "copy onto a file", op: Op{Kind: OpCopy, Path: "a.txt", Dest: "dir/b.txt"}, code: CodeExists},
 	{name: "copy what is not there", op: Op{Kind: OpCopy, Path: "dir/bb.txt", Dest: "x"}, code: CodeNotFound, said: "dir/b.txt"},
+	{name: "copy from the wrong folder", op: Op{Kind: OpCopy, Path: "C.txt", Dest: "x"}, code: CodeNotFound, said: "Similar: a.txt"},
+	{name: "copy from another folder", op: Op{Kind: OpCopy, Path: "conf/sub/c.txt", Dest: "x"}, code: CodeNotFound, said: "Similar: dir/sub/c.txt"},
 	{name: "copy to itself", op: Op{Kind: OpCopy, Path: "a.txt", Dest: "a.txt"}, code: CodeNoChange},
 	{name: "copy below a file", op: Op{Kind: OpCopy, Path: "a.txt", Dest: "a.txt/b"}, code: CodeNotFound, said: "is a file"},
 
@@ -504,23 +506,6 @@ func TestTouchSetsTime(t *testing.T) {
 	}
 }
 
-func TestNotRegular(t *testing.T) {
-	dir := tree(t, nil)
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o666); err != nil {
-		t.Skip(err)
-	}
-	w := newSpace(t, dir, Options{})
-	for _, op := range []Op{{Kind: OpAppend, Path: "pipe", Body: "x"}, {Kind: OpCopy, Path: "pipe", Dest: "x"}, {Kind: OpDelete, Path: "pipe"}} {
-		_, err := do(w, op)
-		if r, ok := AsRefusal(err); !ok || r.Code != CodeNotRegular {
-			t.Errorf("%s: %v", op.Kind, err)
-		}
-	}
-	if _, err := w.Read(t.Context(), ReadRequest{Path: "pipe"}); err == nil {
-		t.Error("read a pipe")
-	}
-}
-
 func TestRemoveTemp(t *testing.T) {
 	dir := tree(t, map[string]string{".thinkflow-0123456789abcdef.tmp": "half", "a.txt": "a"})
 	w := newSpace(t, dir, Options{})
@@ -552,4 +537,61 @@ func TestCommitCancelled(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	sameFiles(t, dir, nil)
+}
+
+// TestSwapRace swaps a folder of the approved path for links, inside the root
+// and out of it, while changes are committed. Nothing may land behind a link.
+func TestSwapRace(t *testing.T) {
+	rounds := 400
+	if testing.Short() {
+		rounds = 50
+	}
+	ws := tree(t, map[string]string{"app/d/keep.txt": "k\n", "app/elsewhere/": "", "outside/": ""})
+	app := filepath.Join(ws, "app")
+	d := filepath.Join(app, "d")
+	w := newSpace(t, app, Options{})
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			to := []string{"elsewhere", "../outside"}[i%2]
+			_ = os.Rename(d, filepath.Join(app, "aside"))
+			_ = os.Symlink(to, d)
+			_ = os.Remove(d)
+			_ = os.Rename(filepath.Join(app, "aside"), d)
+		}
+	}()
+	applied := 0
+	for i := range rounds {
+		for _, op := range []Op{
+			{Kind: OpWrite, Path: fmt.Sprintf("d/f%d.txt", i), Body: "x\n"},
+			{Kind: OpAppend, Path: "d/keep.txt", Body: "x\n"},
+			{Kind: OpMkdir, Path: fmt.Sprintf("d/m%d", i)},
+		} {
+			c, err := w.Plan(op)
+			if err != nil {
+				continue
+			}
+			if c.Target.Rel != op.Path {
+				continue // planned while the link was there: another target, shown as such
+			}
+			if _, err := w.Commit(t.Context(), c); err == nil {
+				applied++
+			}
+		}
+	}
+	close(stop)
+	<-done
+	for _, dir := range []string{"app/elsewhere", "outside"} {
+		if got := names(t, filepath.Join(ws, dir)); len(got) > 0 {
+			t.Errorf("%s holds %q", dir, got)
+		}
+	}
+	t.Logf("%d of %d changes applied", applied, 3*rounds)
 }

@@ -51,7 +51,10 @@ func (s *source) diagnose(path, old string) *Refusal {
 		}
 		return guardLineNumbers.refuse(path, line, where)
 	}
-	return s.diagnoseIndent(path, old)
+	if r := s.diagnoseIndent(path, old); r != nil {
+		return r
+	}
+	return s.diagnoseBlanks(path, old)
 }
 
 // diagnoseIndent looks for the same lines with other indentation.
@@ -182,6 +185,9 @@ func (s *source) nearest(path, old string) *Refusal {
 	at, score := s.mostSimilar(lines)
 	if score < minSimilar {
 		return refuse(CodeNoMatch, path, "old text not found, and nothing in the file (%d lines) is similar; read the file, then quote it exactly.", len(s.lines))
+	}
+	if r := s.diagnoseLooks(path, lines, at); r != nil {
+		return r
 	}
 	end := min(at+len(lines), len(s.lines))
 	r := refuse(CodeNoMatch, path, "old text not found; most similar %s. Quote the file exactly.", lineSpan(at+1, end))

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 )
 
 // Plan works out what op would change, and changes nothing: no file, no time
@@ -336,7 +338,35 @@ func (w *Workspace) similarNames(t Target) []string {
 			out = append(out, displayOf(roots, t.Root, rel))
 		}
 	}
+	if len(out) == 0 {
+		return w.sameNames(filepath.Base(t.Abs))
+	}
 	return out
+}
+
+// sameNameTime bounds the search for files of the same name elsewhere: it only
+// words a refusal.
+const sameNameTime = 150 * time.Millisecond
+
+// sameNames looks for the name in all folders.
+func (w *Workspace) sameNames(name string) []string {
+	roots := w.rootList()
+	var jobs []walkJob
+	for i, r := range roots {
+		jobs = append(jobs, w.start(Target{Root: i, Rel: ".", Abs: r.real}, roots))
+	}
+	top := topList[string]{max: 4, key: func(s string) string { return s }}
+	want := foldName(name)
+	k := walker{w: w, maxDepth: -1}
+	k.visit = func(_ *walkState, _ *dirHandle, v visited) {
+		if len(v.name) == len(name) && foldName(v.name) == want {
+			top.add(displayOf(roots, v.root, v.rel), 1)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), sameNameTime)
+	defer cancel()
+	_ = k.run(ctx, jobs)
+	return top.sorted()
 }
 
 // nameDistance is the edit distance of two short names, in bytes.

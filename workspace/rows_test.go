@@ -177,6 +177,15 @@ var rows = []row{
 	{name: "fence around old and new", before: "a\nb\n", op: edit("```go\na\n```\n", "```go\nc\n```\n"), after: "c\nb\n", said: []string{"code fence"}},
 	{name: "fence around new only is text", before: "a\nb\n", op: edit("a\n", "```go\nc\n```\n"), after: "```go\nc\n```\nb\n", quiet: true},
 
+	{name: "invisible character in the file", before: "a\u200bb = 1\n", op: edit("ab = 1\n", "ab = 2\n"), code: CodeNoMatch, said: []string{"line 1", "U+200B"}},
+	{name: "invisible: line ending doubled", before: "x\na\r\r\nb\r\n", op: edit("a\n", "c\n"), code: CodeNoMatch, said: []string{"line 2", "U+000D"}},
+	{name: "XML entities in old", before: "if a < b && c {\n", op: edit("if a &lt; b &amp;&amp; c {\n", "x\n"), code: CodeNoMatch, said: []string{"line 1", "entities"}},
+	{name: "backslashes before quotes", before: "say(\"x\")\n", op: edit(`say(\"x\")`+"\n", "y\n"), code: CodeNoMatch, said: []string{"line 1", "backslashes"}},
+	{name: "letter case", before: "x\nFunc Main()\n", op: edit("func main()\n", "y\n"), code: CodeNoMatch, said: []string{"line 2", "letter case"}},
+	{name: "three dots for an ellipsis", before: "wait…\n", op: edit("wait...\n", "go\n"), code: CodeNoMatch, said: []string{"line 1", "ellipsis"}},
+	{name: "blanks inside the line", before: "x\nlim  =  9\n", op: edit("lim = 9\n", "lim = 8\n"), code: CodeNoMatch, said: []string{"line 2", "other blanks"}},
+	{name: "other line breaks", before: "x\nf(a,\n  b)\n", op: edit("f(a, b)\n", "g()\n"), code: CodeNoMatch, said: []string{"line 2", "line breaks"}},
+
 	// fences and placeholders in whole bodies
 	{name: "fence: tilde, longer", before: absent, op: write("~~~~\na\n~~~\nb\n~~~~\n"), after: "a\n~~~\nb\n", said: []string{"code fence"}},
 	{name: "fence: blank lines around", before: absent, op: write("\n```\na\n```\n\n"), after: "a\n", said: []string{"code fence"}},

@@ -169,3 +169,16 @@ func BenchmarkPlanCommit4KiB(b *testing.B) {
 		}
 	}
 }
+
+// One edit of an open document of 100 KiB.
+func BenchmarkPlanOpen100KiB(b *testing.B) {
+	text := sourceText(4000)[:100<<10] + "\nthe unique line\n"
+	dir := tree(b, map[string]string{"a.go": text})
+	w := newSpace(b, dir, Options{})
+	w.OpenDocument(Document{Path: filepath.Join(dir, "a.go"), Version: 1, Text: text})
+	for b.Loop() {
+		if _, err := w.Plan(Op{Kind: OpEdit, Path: "a.go", Pairs: []Pair{{"the unique line", "x"}}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

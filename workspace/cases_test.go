@@ -382,6 +382,30 @@ func TestLinkCases(t *testing.T) {
 	sameFiles(t, ws, map[string]string{"app/src/ok.txt": "x", "app/safe.txt": "s\n"})
 }
 
+// What was approved is what runs: the path may not lead elsewhere by then.
+func TestApprovedTarget(t *testing.T) {
+	dir := tree(t, map[string]string{"one/a.txt": "1\n", "two/a.txt": "2\n"})
+	link := filepath.Join(dir, "cur")
+	if err := os.Symlink("one", link); err != nil {
+		t.Fatal(err)
+	}
+	w := newSpace(t, dir, Options{})
+	op := Op{Kind: OpMove, Path: "cur/a.txt", Dest: "cur/b.txt", Approved: []string{filepath.Join(dir, "one/a.txt"), filepath.Join(dir, "one/b.txt")}}
+	if _, err := w.Plan(op); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("two", link); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.Plan(op)
+	if r, ok := AsRefusal(err); !ok || r.Code != CodeChanged {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestProtectedCase is SE-07: even where everything is allowed.
 func TestProtectedCase(t *testing.T) {
 	dir := tree(t, map[string]string{".vscode/settings.json": "{}\n", "notes.json": "{}\n"})

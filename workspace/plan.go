@@ -39,8 +39,23 @@ func (w *Workspace) Plan(op Op) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
+	if ref := checkApproved(c); ref != nil {
+		return nil, ref
+	}
 	c.Notes = dedupe(c.Notes)
 	return c, nil
+}
+
+// checkApproved compares the targets with those that were approved.
+func checkApproved(c *Change) *Refusal {
+	have := []string{c.Target.Abs}
+	if c.Dest != nil {
+		have = append(have, c.Dest.Abs)
+	}
+	if len(c.Op.Approved) == 0 || slices.Equal(have, c.Op.Approved) {
+		return nil
+	}
+	return refuse(CodeChanged, c.Target.Display, "the path leads to another file than the one that was approved; nothing was changed")
 }
 
 // maxNotes bounds the remarks of one change.

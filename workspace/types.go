@@ -121,6 +121,10 @@ type Op struct {
 
 	// AllowSecret: a person agreed that the content of secret files is used.
 	AllowSecret bool
+
+	// Approved, when set, are the real paths (Target.Abs of Path, then of Dest)
+	// that were approved: Plan refuses when the paths lead elsewhere by now.
+	Approved []string
 }
 
 // Edit replaces the bytes Start to End (exclusive) by New.

@@ -163,7 +163,7 @@ func TestCases(t *testing.T) {
 				if t.Failed() {
 					t.Fatalf("%s\nstream: %q\ngot: %s", c.About, strings.Join(chunks, ""), got.dump())
 				}
-				checkSplits(t, c.options(), c.Input.Finish, strings.Join(chunks, ""), got.dump())
+				checkSplits(t, c.options(), c.Input.Finish, strings.Join(chunks, ""), got)
 			})
 		}
 	}
@@ -182,7 +182,7 @@ func TestChannelsApart(t *testing.T) {
 			o := c.options()
 			o.Channel = ChannelReasoning
 			r := parse(o, "", d.Reasoning)
-			if r.Reasoning.String() != d.Reasoning || len(r.Commands)+len(r.Errors) > 0 {
+			if r.Thought != d.Reasoning || len(r.Commands)+len(r.Errors) > 0 {
 				t.Errorf("%s: reasoning channel: %s", c.ID, r.dump())
 			}
 		}
@@ -190,26 +190,30 @@ func TestChannelsApart(t *testing.T) {
 }
 
 // checkSplits parses the stream cut in every way that is tried.
-func checkSplits(t *testing.T, o Options, finish, stream, want string) {
+func checkSplits(t *testing.T, o Options, finish, stream string, want *record) {
 	t.Helper()
 	try := func(how string, chunks ...string) {
-		if r := parse(o, finish, chunks...); r.dump() != want || len(r.bad) > 0 {
-			t.Fatalf("cut %s: %q\n%v\n%s", how, chunks, r.bad, firstDifference(r.dump(), want))
+		if r := parse(o, finish, chunks...); !r.same(want) || len(r.bad) > 0 {
+			t.Fatalf("cut %s: %q\n%s", how, chunks, difference(r, want))
 		}
 	}
 	for i := range len(stream) + 1 {
 		try(fmt.Sprint("at ", i), stream[:i], stream[i:])
 	}
-	try("into bytes", strings.Split(stream, "")...)
-	bytes := make([]string, len(stream))
-	for i := range len(stream) {
-		bytes[i] = stream[i : i+1]
-	}
-	try("into single bytes", bytes...)
+	try("into characters", strings.Split(stream, "")...)
+	try("into bytes", singleBytes(stream)...)
 	rnd := rand.New(rand.NewPCG(1, uint64(len(stream))))
 	for i := range 200 {
 		try(fmt.Sprint("at random, ", i), randomSplit(rnd, stream)...)
 	}
+}
+
+func singleBytes(s string) []string {
+	chunks := make([]string, len(s))
+	for i := range len(s) {
+		chunks[i] = s[i : i+1]
+	}
+	return chunks
 }
 
 func randomSplit(rnd *rand.Rand, s string) []string {
@@ -241,11 +245,11 @@ func (c *streamCase) compare(t *testing.T, got *record) {
 	for _, b := range got.bad {
 		t.Error(b)
 	}
-	if want := c.Expected.Text; want != nil && got.Text.String() != *want {
-		t.Errorf("text %q, want %q", got.Text.String(), *want)
+	if want := c.Expected.Text; want != nil && got.Shown != *want {
+		t.Errorf("text %q, want %q", got.Shown, *want)
 	}
-	if want := c.Expected.Reasoning; want != nil && got.Reasoning.String() != *want {
-		t.Errorf("reasoning %q, want %q", got.Reasoning.String(), *want)
+	if want := c.Expected.Reasoning; want != nil && got.Thought != *want {
+		t.Errorf("reasoning %q, want %q", got.Thought, *want)
 	}
 	c.compareOps(t, got)
 	c.compareErrors(t, got)

@@ -34,6 +34,7 @@ type probeResult struct {
 func (f *fences) init(p *Parser) {
 	f.p = p
 	f.probe.init(p, laneProbe, p.opts.Channel)
+	f.reset()
 }
 
 // text looks at text around the commands. Backticks and tildes may be those of
@@ -63,12 +64,14 @@ func (f *fences) reset() {
 	l.pairing = pairing{}
 	l.probed = probeResult{}
 	l.md.restart()
+	l.md.skipTag() // inline code starts within a line
 	l.body.drop()
 }
 
 func (f *fences) opened(line int, start int64) {
 	f.demote()
 	f.reset()
+	f.probe.md.restart()
 	f.alone = f.count == 0 && !f.p.main.md.seen && f.p.main.commands == 0
 	f.count++
 	f.line, f.start = line-1, start
@@ -104,12 +107,15 @@ func (f *fences) demote() {
 }
 
 func (f *fences) tell(r probeResult, where string) {
-	what := fmt.Sprintf("%s %d stood", r.name, r.id)
+	what := string(r.name)
+	if r.id > 0 {
+		what = fmt.Sprintf("%s %d", r.name, r.id)
+	}
 	if r.commands > 1 {
-		what = fmt.Sprintf("%d commands (the first is %s %d) stood", r.commands, r.name, r.id)
+		what = fmt.Sprintf("%d commands (the first is %s)", r.commands, what)
 	}
 	f.p.main.note(Note{Kind: NoteFencedText, Name: string(r.name), ID: r.id,
-		Message: what + " " + where + " and did not run: tags in fences and inline code are text. To run a command, send it outside of them"})
+		Message: what + " stood " + where + " and did not run: tags in fences and inline code are text. To run a command, send it outside of them"})
 }
 
 // end ends the message.
@@ -126,7 +132,7 @@ func (f *fences) end() {
 	case ev == mdCodeCut:
 		f.codeCut()
 	}
-	if m.seen && !f.alone {
+	if m.seen {
 		f.demote()
 	}
 	if !f.pending {

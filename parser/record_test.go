@@ -3,6 +3,7 @@ package parser
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -10,15 +11,20 @@ import (
 // record collects what a parser says. Text is joined, so that two records of
 // the same stream are equal however it was cut.
 type record struct {
-	Text, Reasoning strings.Builder
-	Opened          []Opening
-	Commands        []Command
-	Errors          []Error
-	Notes           []Note
-	Parts           []part // the progress of each open part, joined
-	Order           []string
-	fresh           bool     // the next progress is of another command
-	bad             []string // broken promises
+	text, reasoning strings.Builder
+	result
+	fresh bool     // the next progress is of another command
+	bad   []string // broken promises
+}
+
+type result struct {
+	Shown, Thought string // text and reasoning, once the stream has ended
+	Openings       []Opening
+	Commands       []Command
+	Errors         []Error
+	Notes          []Note
+	Parts          []part // the progress of each part, joined
+	Order          []string
 }
 
 // part is the joined progress of one part of one command.
@@ -29,112 +35,110 @@ type part struct {
 	Closed   bool
 }
 
-func (r *record) order(s string) {
-	if n := len(r.Order); n > 0 && r.Order[n-1] == s && (s == "text" || s == "reasoning" || strings.HasPrefix(s, "progress")) {
+// in notes the order of events; a run of text or of one part's progress is one.
+func (r *record) in(kind string, id int) {
+	e := fmt.Sprint(kind, " ", id)
+	if n := len(r.Order); n > 0 && r.Order[n-1] == e && (id < 0 || kind == "progress") {
 		return
 	}
-	r.Order = append(r.Order, s)
+	r.Order = append(r.Order, e)
 }
 
 func (r *record) broken(format string, args ...any) {
 	r.bad = append(r.bad, fmt.Sprintf(format, args...))
 }
 
-func (r *record) Text_(s string) {
+func (r *record) Text(s string) {
 	if s == "" {
 		r.broken("empty text event")
 	}
-	r.Text.WriteString(s)
-	r.order("text")
+	r.text.WriteString(s)
+	r.in("text", -1)
 }
 
-// sinkOf makes a record a Sink; its fields have the names of the methods.
-type sinkOf struct{ *record }
-
-func (s sinkOf) Text(t string) { s.record.Text_(t) }
-
-func (s sinkOf) Reasoning(t string) {
-	if t == "" {
-		s.broken("empty reasoning event")
+func (r *record) Reasoning(s string) {
+	if s == "" {
+		r.broken("empty reasoning event")
 	}
-	s.record.Reasoning.WriteString(t)
-	s.order("reasoning")
+	r.reasoning.WriteString(s)
+	r.in("reasoning", -1)
 }
 
-func (s sinkOf) Opened(o Opening) {
-	s.record.Opened = append(s.record.Opened, o)
-	s.fresh = true
-	s.order(fmt.Sprint("opened ", o.ID))
+func (r *record) Opened(o Opening) {
+	r.Openings = append(r.Openings, o)
+	r.fresh = true
+	r.in("opened", o.ID)
 }
 
-func (s sinkOf) Progress(p Progress) {
+func (r *record) Progress(p Progress) {
 	if p.Delta == "" && !p.Closed {
-		s.broken("progress without news")
+		r.broken("progress without news")
 	}
-	n := len(s.Parts)
-	if n == 0 || s.fresh || s.Parts[n-1].Closed || s.Parts[n-1].ID != p.ID || s.Parts[n-1].Part != p.Part || s.Parts[n-1].Pair != p.Pair {
-		s.Parts = append(s.Parts, part{ID: p.ID, Part: p.Part, Pair: p.Pair})
+	n := len(r.Parts)
+	if n == 0 || r.fresh || r.Parts[n-1].Closed || r.Parts[n-1].ID != p.ID || r.Parts[n-1].Part != p.Part || r.Parts[n-1].Pair != p.Pair {
+		r.Parts = append(r.Parts, part{ID: p.ID, Part: p.Part, Pair: p.Pair})
 		n++
-		s.fresh = false
+		r.fresh = false
 	}
-	last := &s.Parts[n-1]
+	last := &r.Parts[n-1]
 	last.Text += p.Delta
 	last.Closed = p.Closed
 	if p.Total != len(last.Text) {
-		s.broken("progress of %d: total %d after %d bytes", p.ID, p.Total, len(last.Text))
+		r.broken("progress of %d: total %d after %d bytes", p.ID, p.Total, len(last.Text))
 	}
-	s.order(fmt.Sprint("progress ", p.ID, p.Part, p.Pair))
+	r.in("progress", p.ID)
 }
 
-func (s sinkOf) Command(c *Command) {
-	s.Commands = append(s.Commands, *c)
-	s.order(fmt.Sprint("command ", c.ID))
+func (r *record) Command(c *Command) {
+	r.Commands = append(r.Commands, *c)
+	r.in("command", c.ID)
 }
 
-func (s sinkOf) Error(e *Error) {
-	s.Errors = append(s.Errors, *e)
-	s.order(fmt.Sprint("error ", e.Code, e.ID))
+func (r *record) Error(e *Error) {
+	r.Errors = append(r.Errors, *e)
+	r.in(string(e.Code), e.ID)
 }
 
-func (s sinkOf) Note(n Note) {
-	s.Notes = append(s.Notes, n)
-	s.order(fmt.Sprint("note ", n.Kind))
+func (r *record) Note(n Note) {
+	r.Notes = append(r.Notes, n)
+	r.in(string(n.Kind), n.ID)
 }
 
-// dump is everything in the record as text, for comparing.
+func (r *record) same(other *record) bool { return reflect.DeepEqual(r.result, other.result) }
+
+// dump is everything in the record as text.
 func (r *record) dump() string {
-	b, err := json.MarshalIndent(map[string]any{
-		"text": r.Text.String(), "reasoning": r.Reasoning.String(),
-		"textHex": fmt.Sprintf("%x", r.Text.String()), "opened": r.Opened, "commands": r.Commands,
-		"errors": r.Errors, "notes": r.Notes, "parts": r.Parts, "order": r.Order,
-	}, "", " ")
+	b, err := json.MarshalIndent(r.result, "", " ")
 	if err != nil {
 		panic(err)
 	}
-	var hex strings.Builder
-	for _, c := range r.Commands {
-		fmt.Fprintf(&hex, "%x %x\n", c.Body, c.Pairs)
+	return string(b)
+}
+
+// difference shows where two records begin to differ.
+func difference(got, want *record) string {
+	g, w := got.dump(), want.dump()
+	i := 0
+	for i < len(g) && i < len(w) && g[i] == w[i] {
+		i++
 	}
-	return string(b) + hex.String()
+	from := max(0, i-300)
+	return fmt.Sprintf("%v\ngot ...%s\nwant ...%s", got.bad, g[from:min(len(g), i+300)], w[from:min(len(w), i+300)])
 }
 
 // parse runs a parser over the chunks.
 func parse(o Options, finish string, chunks ...string) *record {
-	r, _ := parseSteps(o, finish, chunks...)
-	return r
-}
-
-func parseSteps(o Options, finish string, chunks ...string) (*record, *Parser) {
 	r := &record{}
-	p := New(o, sinkOf{r})
+	p := New(o, r)
 	for _, c := range chunks {
 		p.Write(c)
 	}
 	p.Close(finish)
 	p.Write("<tf-touch id=\"99\" path=\"after the end\"/>")
 	p.Close(finish)
+	r.Shown, r.Thought = r.text.String(), r.reasoning.String()
 	r.check(strings.Join(chunks, ""))
-	return r, p
+	return r
 }
 
 // check looks at what holds for every stream: offsets, progress and commands agree.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +58,19 @@ text <<END
 END
 hang
 
+turn crash
+when "before the crash"
+text <<END
+<tf-edit id="1" path="crash.txt"><old>one</old><new>ONE</new></tf-edit>
+END
+hang
+
+turn after
+when "after the crash"
+text <<END
+<tf-edit id="1" path="crash.txt"><old>two</old><new>TWO</new></tf-edit>
+END
+
 turn palette
 when "from the palette"
 reasoning <<END
@@ -96,6 +111,7 @@ func TestVSCode(t *testing.T) {
 		"c.txt":      "closed\n",
 		"typing.txt": "top\nalpha\nbeta\ngamma\ndelta\nend\n",
 		"cancel.txt": "one\ntwo\n",
+		"crash.txt":  "one\ntwo\n",
 		"look.txt":   "plain\n",
 		"many.txt":   many,
 	}, fmt.Sprintf(script, edits))
@@ -106,6 +122,7 @@ func TestVSCode(t *testing.T) {
 		{"edits an open buffer through the stream", w.editsOpenBuffer},
 		{"typing during the stream", w.typing},
 		{"cancel", w.cancels},
+		{"server crash and restart", w.crashes},
 		{"from the palette", w.palette},
 		{"forty edits", w.fortyEdits},
 	} {
@@ -180,6 +197,44 @@ func (w *window) cancels(t *testing.T) {
 	}
 	if got := w.document(t, "cancel.txt").Text; got != "ONE\ntwo\n" {
 		t.Errorf("the document afterwards:\n%s", got)
+	}
+}
+
+func (w *window) crashes(t *testing.T) {
+	w.show(t, "crash.txt")
+	task := w.run("something before the crash")
+	w.hasText(t, "crash.txt", "ONE\ntwo\n")
+	killProgram(t, w.server)
+	r := finish(t, task, "failed")
+	if !strings.Contains(r.Reason, "the server ended") || !strings.Contains(r.Reason, "next task starts it again") {
+		t.Errorf("reason: %s", r.Reason)
+	}
+	finish(t, w.run("something after the crash"), "done")
+	w.hasText(t, "crash.txt", "ONE\nTWO\n")
+}
+
+// killProgram kills every process of a program that only this test runs.
+func killProgram(t *testing.T, path string) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+	killed := 0
+	links, _ := filepath.Glob("/proc/[0-9]*/exe")
+	for _, link := range links {
+		if target, err := os.Readlink(link); err != nil || target != path {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err := os.FindProcess(pid); err == nil && p.Kill() == nil {
+			killed++
+		}
+	}
+	if killed != 1 {
+		t.Fatalf("%d servers were running, want 1", killed)
 	}
 }
 

@@ -17,7 +17,7 @@ func Build(t testing.TB) string {
 		return path
 	}
 	path := filepath.Join(t.TempDir(), "thinkflow")
-	cmd := exec.Command("go", "build", "-o", path, "./cmd/thinkflow")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./cmd/thinkflow")
 	cmd.Dir = RepoDir(t)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build ./cmd/thinkflow: %v\n%s", err, out)

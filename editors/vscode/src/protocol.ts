@@ -73,3 +73,4 @@ export const runRequest = new RequestType<RunParams, RunResult, void>('thinkflow
 export const cancelRequest = new RequestType<{ runId: string }, { cancelled: boolean }, void>('thinkflow/cancel');
 export const steerRequest = new RequestType<{ runId: string; text: string }, object, void>('thinkflow/steer');
 export const eventNotification = new NotificationType<RunEvent>('thinkflow/event');
+export const previewNotification = new NotificationType<unknown>('thinkflow/preview');

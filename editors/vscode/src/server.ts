@@ -2,7 +2,7 @@ import * as vscode from 'vscode';
 import type { ApplyWorkspaceEditResult } from 'vscode-languageclient/node';
 import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, State } from 'vscode-languageclient/node';
 import { Edits } from './edits';
-import { eventNotification, protocolVersion, RunEvent } from './protocol';
+import { eventNotification, previewNotification, protocolVersion, RunEvent } from './protocol';
 import { serverPath, serverSettings } from './settings';
 
 const keyName = 'thinkflow.key';
@@ -86,6 +86,7 @@ export class Server implements vscode.Disposable {
       getState: () => ({ kind: 'static' }),
       clear: () => {},
     });
+    client.onNotification(previewNotification, () => {}); // shown by nobody yet
     client.onNotification(eventNotification, (event) => this.events.fire(event));
     client.onDidChangeState((e) => {
       if (e.newState === State.Stopped && this.client === client) {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import * as vscode from 'vscode';
+import { ConnectionError, ErrorCodes, ResponseError } from 'vscode-languageclient/node';
 import { Answer, summary } from './answer';
 import { cancelRequest, RunEvent, RunParams, runRequest, RunResult, steerRequest } from './protocol';
 import type { Server } from './server';
@@ -31,7 +32,7 @@ export class Tasks implements vscode.Disposable {
     server.onEvent((event) => this.event(event));
     server.onEnd(() => {
       this.session = undefined;
-      this.run?.lost('the server ended; what was applied stays and is in its ledger. The next task starts it again');
+      this.run?.lost(ended);
     });
   }
 
@@ -75,7 +76,8 @@ export class Tasks implements vscode.Disposable {
       const params: RunParams = { task, runId: id, session: this.session, ...target };
       result = await Promise.race([client.sendRequest(runRequest, params), gone]);
     } catch (err) {
-      result = failedResult(id, err instanceof Error ? err.message : String(err));
+      const reason = connectionLost(err) ? ended : err instanceof Error ? err.message : String(err);
+      result = { ...failedResult(id, reason), applied: run.applied, failed: run.failed };
     }
     this.run = undefined;
     this.session = result.session || this.session;
@@ -199,6 +201,17 @@ export class Tasks implements vscode.Disposable {
         : vscode.window.showWarningMessage(text, log);
     void shown.then((choice) => choice === log && this.server.showLog());
   }
+}
+
+const ended = 'the server ended; what was applied stays and is in its ledger. The next task starts it again';
+
+/** Whether a request failed because the connection went away, not because of an answer. */
+function connectionLost(err: unknown): boolean {
+  return (
+    err instanceof ConnectionError ||
+    (err instanceof ResponseError &&
+      (err.code === ErrorCodes.PendingResponseRejected || err.code === ErrorCodes.ConnectionInactive))
+  );
 }
 
 function failedResult(runId: string, reason: string): RunResult {

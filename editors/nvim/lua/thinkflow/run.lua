@@ -176,7 +176,17 @@ local function command_line(command, reason)
   return chunks
 end
 
+local decisions = {
+  once = { '✓ allowed once: ', 'ThinkFlowApplied' },
+  session = { '✓ allowed for this session: ', 'ThinkFlowApplied' },
+  no = { '✗ denied: ', 'ThinkFlowFailed' },
+}
+
 local function answer_approval(run, approval, decision)
+  run.session.answer:line({
+    decisions[decision],
+    { ('%s %s'):format(approval.action, approval.target) },
+  }, run.id .. '/approval/' .. approval.id)
   local client = vim.lsp.get_client_by_id(run.client)
   if client and not run.done then
     client_of.request(
@@ -329,7 +339,7 @@ on['approval.requested'] = function(run, event)
   run.session.answer:line({
     { '? ', 'ThinkFlowPending' },
     { ('asks to %s %s (%s)'):format(approval.action, approval.target, approval.rule) },
-  })
+  }, run.id .. '/approval/' .. approval.id)
   table.insert(questions, { run, approval })
   if #questions == 1 then
     vim.schedule(ask_next)

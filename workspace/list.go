@@ -4,7 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 
@@ -270,7 +270,7 @@ func (l *topList[T]) useless(key string) bool {
 }
 
 func (l *topList[T]) shrinkLocked() {
-	sort.SliceStable(l.items, func(i, j int) bool { return l.items[i].key < l.items[j].key })
+	slices.SortStableFunc(l.items, func(a, b weighted[T]) int { return strings.Compare(a.key, b.key) })
 	sum := 0
 	for i, it := range l.items {
 		sum += it.weight

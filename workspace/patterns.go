@@ -11,6 +11,7 @@ import (
 type pattern struct {
 	rule     string // as written
 	glob     string // for doublestar; or the literal text
+	need     string // text that every match holds, for a quick no
 	kind     patternKind
 	negated  bool
 	dirOnly  bool
@@ -93,8 +94,24 @@ func parsePattern(line string, fold bool) (pattern, bool) {
 		if !doublestar.ValidatePattern(p.glob) {
 			return p, false
 		}
+		p.need = literalPart(line)
 	}
 	return p, true
+}
+
+// literalPart is the longest run of plain characters in a glob; "" when a
+// backslash or a class makes that hard to tell.
+func literalPart(glob string) string {
+	if strings.ContainsAny(glob, `\[{`) {
+		return ""
+	}
+	best := ""
+	for _, part := range strings.FieldsFunc(glob, func(r rune) bool { return r == '*' || r == '?' || r == '/' }) {
+		if len(part) > len(best) {
+			best = part
+		}
+	}
+	return best
 }
 
 // trimPatternBlanks drops trailing blanks that are not escaped.
@@ -139,7 +156,7 @@ func (s patternSet) match(rel, name string, isDir bool) (p *pattern, ok bool) {
 		case patternTail:
 			hit = strings.HasSuffix(subject, p.glob) || subject == p.glob[1:]
 		default:
-			hit = doublestar.MatchUnvalidated(p.glob, subject)
+			hit = strings.Contains(subject, p.need) && doublestar.MatchUnvalidated(p.glob, subject)
 		}
 		if hit {
 			return p, true

@@ -61,7 +61,16 @@ func child(encoded string) error {
 	if err := json.Unmarshal([]byte(encoded), &s); err != nil {
 		return err
 	}
+	if s.Do == "readonly" {
+		if err := becomeNobody(); err != nil {
+			return err
+		}
+	}
 	l, err := Open(ctx, Options{Dir: s.Dir, Workspace: s.Root, Probe: probeFile, RemoveTemp: removeTemp})
+	if s.Do == "readonly" {
+		fmt.Println("REFUSED", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

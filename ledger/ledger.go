@@ -93,8 +93,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	l.tx = newTxn(conn)
 	l.settled, err = l.settleDead(ctx)
 	if err == nil {
-		// From here on, waiting for other processes is the writer's affair.
-		_, err = conn.ExecContext(ctx, "PRAGMA busy_timeout = 100")
+		err = writable(ctx, conn)
 	}
 	if err != nil {
 		l.closeConn()

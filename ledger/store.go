@@ -198,6 +198,21 @@ func migrate(ctx context.Context, conn *sql.Conn, from int, workspace string, no
 	return err
 }
 
+// writable finds out whether the file can be written, for SQLite opens one that
+// cannot without a word. From here on, waiting for other processes is the
+// writer's affair, who wants to know of them soon.
+func writable(ctx context.Context, conn *sql.Conn) error {
+	if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
+		return err
+	}
+	_, err := conn.ExecContext(ctx, "DELETE FROM meta WHERE key = ''") // there is none
+	if err != nil && sqliteCode(err) != sqlite3.SQLITE_BUSY {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, "PRAGMA busy_timeout = 100")
+	return err
+}
+
 // openReader opens a small pool for reading.
 func openReader(path string) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", dsn(path, "_busy_timeout=5000&_query_only=1"))

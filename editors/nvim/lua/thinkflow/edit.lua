@@ -7,7 +7,9 @@
 --- it touches anything, makes each edit one undo block of its own, and keeps
 --- cursors, views and marks on the text where they were.
 local api = vim.api
+local places_of = require('thinkflow.places')
 local position = require('thinkflow.position')
+local resource = require('thinkflow.resource')
 
 local M = {}
 
@@ -151,81 +153,6 @@ local function convert_all(bufnr, edits, encoding)
   return reversed
 end
 
---- Where a position stands after an edit.
---- @param stays boolean text inserted exactly at the position goes after it
-local function moved(row, col, e, stays)
-  if before(row, col, e.row, e.col) then
-    return row, col
-  end
-  local last = e.row + #e.text - 1
-  if before(row, col, e.end_row, e.end_col) then
-    -- Inside of the replaced text: as many lines below its start as before.
-    return math.min(row, last), col
-  end
-  if row == e.row and col == e.col and stays then
-    return row, col
-  end
-  if row == e.end_row then
-    col = col - e.end_col + #e.text[#e.text] + (#e.text == 1 and e.col or 0)
-  end
-  return row + last - e.end_row, col
-end
-
---- An insertion at the cursor goes before it when it brings whole lines or the
---- cursor stands on a character, and after it when it starts a new line or the
---- user is typing there.
-local function stays_before(e, inserting)
-  if #e.text > 1 and e.text[1] == '' then
-    return true
-  end
-  return inserting and not (#e.text > 1 and e.text[#e.text] == '')
-end
-
---- @return { restore: fun() } moves everything along when called after the edits
-local function remember_places(bufnr, edits)
-  local inserting = api.nvim_get_mode().mode:match('^[iR]') ~= nil
-  local current = api.nvim_get_current_win()
-  local function follow(row, col, typing)
-    for _, e in ipairs(edits) do
-      row, col = moved(row, col, e, stays_before(e, typing))
-    end
-    return row, col
-  end
-  local views, marks = {}, {}
-  for _, win in ipairs(vim.fn.win_findbuf(bufnr)) do
-    views[win] = api.nvim_win_call(win, vim.fn.winsaveview)
-  end
-  for _, mark in ipairs(vim.fn.getmarklist(bufnr)) do
-    local letter = mark.mark:match("^'(%l)$")
-    if letter then
-      marks[letter] = { mark.pos[2] - 1, math.max(mark.pos[3] - 1, 0) }
-    end
-  end
-  local function restore()
-    local count = api.nvim_buf_line_count(bufnr)
-    for win, view in pairs(views) do
-      if api.nvim_win_is_valid(win) then
-        local row, col = follow(view.lnum - 1, view.col, inserting and win == current)
-        local top = follow(view.topline - 1, 0, false)
-        if row + 1 ~= view.lnum or col ~= view.col then
-          view.lnum, view.col, view.curswant = row + 1, col, nil
-        end
-        view.topline = top + 1
-        api.nvim_win_call(win, function()
-          vim.fn.winrestview(view)
-        end)
-      end
-    end
-    for letter, place in pairs(marks) do
-      local row, col = follow(place[1], place[2], false)
-      row = math.min(row, count - 1)
-      local line = api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
-      api.nvim_buf_set_mark(bufnr, letter, row + 1, math.min(col, #line), {})
-    end
-  end
-  return { restore = restore }
-end
-
 --- Ends the current undo block. Setting 'undolevels' does, to any value; it is
 --- the one way that also works while the user is typing.
 local function break_undo(bufnr)
@@ -243,7 +170,7 @@ end
 
 --- @param edits thinkflow.Edit[] last edit first
 local function change_buffer(bufnr, edits)
-  local places = remember_places(bufnr, edits)
+  local places = places_of.remember(bufnr, edits)
   local whole = api.nvim_buf_get_lines(bufnr, 0, -1, false)
   break_undo(bufnr)
   local ok, err = pcall(function()
@@ -287,65 +214,6 @@ local function check_writable(bufnr)
   end
   if vim.bo[bufnr].readonly then
     refuse('%s is read-only (:set noreadonly allows changes)', name_of(bufnr))
-  end
-end
-
-local resource = {}
-
-function resource.create(change)
-  local options = change.options or {}
-  local path = vim.uri_to_fname(change.uri)
-  if vim.uv.fs_lstat(path) then
-    if options.ignoreIfExists and not options.overwrite then
-      return
-    end
-    if not options.overwrite then
-      refuse('%s already exists', path)
-    end
-  end
-  local made, err = pcall(vim.fn.mkdir, vim.fs.dirname(path), 'p')
-  local file, open_err = io.open(path, 'w')
-  if not file then
-    refuse('%s could not be created: %s', path, made and open_err or err)
-  end
-  file:close()
-end
-
-function resource.rename(change)
-  local options = change.options or {}
-  local from, to = vim.uri_to_fname(change.oldUri), vim.uri_to_fname(change.newUri)
-  if not vim.uv.fs_lstat(from) then
-    refuse('%s does not exist', from)
-  end
-  if vim.uv.fs_lstat(to) and not options.overwrite then
-    if options.ignoreIfExists then
-      return
-    end
-    refuse('%s already exists', to)
-  end
-  local ok, err = pcall(vim.lsp.util.rename, from, to, options)
-  if not ok or vim.uv.fs_lstat(from) or not vim.uv.fs_lstat(to) then
-    refuse('%s could not be renamed to %s: %s', from, to, tostring(err))
-  end
-end
-
-function resource.delete(change)
-  local options = change.options or {}
-  local path = vim.uri_to_fname(change.uri)
-  local stat = vim.uv.fs_lstat(path)
-  if not stat then
-    if options.ignoreIfNotExists then
-      return
-    end
-    refuse('%s does not exist', path)
-  end
-  local flags = stat.type == 'directory' and (options.recursive and 'rf' or 'd') or ''
-  if vim.fn.delete(path, flags) ~= 0 then
-    refuse('%s could not be deleted', path)
-  end
-  local bufnr = vim.fn.bufnr('^' .. vim.fn.fnameescape(path) .. '$')
-  if bufnr > 0 and not vim.bo[bufnr].modified then
-    pcall(api.nvim_buf_delete, bufnr, {})
   end
 end
 

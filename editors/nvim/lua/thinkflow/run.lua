@@ -1,8 +1,10 @@
 --- Tasks: from the command to the end of the answer.
 local api = vim.api
 local answer = require('thinkflow.answer')
+local approval = require('thinkflow.approval')
 local client_of = require('thinkflow.client')
 local config = require('thinkflow.config')
+local lines = require('thinkflow.lines')
 local position = require('thinkflow.position')
 
 local M = {}
@@ -31,19 +33,6 @@ local runs = {}
 local sessions = {}
 
 local session_count = 0
-
-local glyphs = {
-  applied = { '✓', 'ThinkFlowApplied' },
-  staged = { '✓', 'ThinkFlowPending' },
-  failed = { '✗', 'ThinkFlowFailed' },
-  rejected = { '✗', 'ThinkFlowFailed' },
-  not_applied = { '✗', 'ThinkFlowFailed' },
-  uncertain = { '?', 'ThinkFlowFailed' },
-  rolled_back = { '↶', 'ThinkFlowFailed' },
-  undone = { '↶', 'ThinkFlowSkipped' },
-  skipped = { '–', 'ThinkFlowSkipped' },
-  cancelled = { '–', 'ThinkFlowSkipped' },
-}
 
 --- Lets a statusline show the change, and others listen for it.
 local function changed()
@@ -81,36 +70,6 @@ local function level_of(state)
   return state == 'failed' and vim.log.levels.ERROR or vim.log.levels.WARN
 end
 
-local function plural(n, word)
-  return ('%d %s%s'):format(n, word, n == 1 and '' or 's')
-end
-
-local function summary(result)
-  local parts = { result.state }
-  if (result.applied or 0) > 0 then
-    parts[#parts + 1] = plural(result.applied, 'command')
-  end
-  if result.files and #result.files > 0 then
-    parts[#parts + 1] = plural(#result.files, 'file')
-  end
-  if (result.failed or 0) > 0 then
-    parts[#parts + 1] = result.failed .. ' failed'
-  end
-  if (result.skipped or 0) > 0 then
-    parts[#parts + 1] = result.skipped .. ' skipped'
-  end
-  local usage = result.usage
-  if usage and (usage.requests or 0) > 0 then
-    parts[#parts + 1] = plural(usage.requests, 'request')
-    parts[#parts + 1] = ('%s%d → %d tokens'):format(
-      usage.estimated and '≈' or '',
-      usage.input_tokens or 0,
-      usage.output_tokens or 0
-    )
-  end
-  return table.concat(parts, ' · ')
-end
-
 --- Ends a run once, whichever way its end becomes known first.
 local function finish(run, result)
   if run.done then
@@ -130,7 +89,7 @@ local function finish(run, result)
     if result.reason and result.reason ~= '' then
       view:line({ { result.reason, result.state ~= 'cancelled' and 'ThinkFlowFailed' or 'ThinkFlowNote' } })
     end
-    view:line({ { '— ' .. summary(result), 'ThinkFlowNote' } })
+    view:line({ { '— ' .. lines.summary(result), 'ThinkFlowNote' } })
   end
   if result.state ~= 'done' and result.state ~= 'cancelled' then
     local reason = result.reason and result.reason ~= '' and result.reason or 'no reason given'
@@ -147,101 +106,6 @@ end
 
 local function command_key(run, event)
   return ('%s/%s/%s/%s'):format(run.id, event.turn or 0, event.command.channel or 'text', event.command.id)
-end
-
-local function command_line(command, reason)
-  local glyph = glyphs[command.status or ''] or { '…', 'ThinkFlowPending' }
-  local chunks = {
-    glyph,
-    { ' ' .. command.name:gsub('^tf%-', '') .. ' ' },
-    { command.path or command.cmd or '' },
-  }
-  if command.dest then
-    chunks[#chunks + 1] = { ' → ' .. command.dest }
-  end
-  if (command.added or 0) > 0 or (command.removed or 0) > 0 then
-    chunks[#chunks + 1] = { '  +' .. (command.added or 0), 'ThinkFlowAdded' }
-    chunks[#chunks + 1] = { ' −' .. (command.removed or 0), 'ThinkFlowRemoved' }
-  end
-  if command.exit_code then
-    chunks[#chunks + 1] = { '  exit ' .. command.exit_code }
-  end
-  local why = reason or command.error
-  if why and why ~= '' and command.status ~= 'applied' then
-    chunks[#chunks + 1] = { '  ' .. why:match('^[^\n]*'), 'ThinkFlowNote' }
-  end
-  for _, note in ipairs(command.notes or {}) do
-    chunks[#chunks + 1] = { '  (' .. note .. ')', 'ThinkFlowNote' }
-  end
-  return chunks
-end
-
-local decisions = {
-  once = { '✓ allowed once: ', 'ThinkFlowApplied' },
-  session = { '✓ allowed for this session: ', 'ThinkFlowApplied' },
-  no = { '✗ denied: ', 'ThinkFlowFailed' },
-}
-
-local function answer_approval(run, approval, decision)
-  run.session.answer:line({
-    decisions[decision],
-    { ('%s %s'):format(approval.action, approval.target) },
-  }, run.id .. '/approval/' .. approval.id)
-  local client = vim.lsp.get_client_by_id(run.client)
-  if client and not run.done then
-    client_of.request(
-      client,
-      'thinkflow/approve',
-      { runId = run.id, approvalId = approval.id, decision = decision },
-      function(err)
-        if err then
-          client_of.notify('the answer did not arrive: ' .. (err.message or '?'), vim.log.levels.WARN)
-        end
-      end
-    )
-  end
-end
-
-local choices = {
-  { 'once', 'Allow once' },
-  { 'session', 'Allow for this session' },
-  { 'no', 'Deny' },
-}
-
---- Questions wait for each other: one at a time on the screen.
-local questions = {}
-
-local function ask_next()
-  local question = questions[1]
-  if not question then
-    return
-  end
-  local run, approval = question[1], question[2]
-  local answered = false
-  local function answer_with(decision)
-    if answered then
-      return
-    end
-    answered = true
-    answer_approval(run, approval, decision)
-    table.remove(questions, 1)
-    vim.schedule(ask_next)
-  end
-  if run.done then
-    return answer_with('no')
-  end
-  if config.options.approve then
-    return config.options.approve(approval, answer_with)
-  end
-  vim.ui.select(choices, {
-    prompt = ('ThinkFlow: %s %s? (%s)'):format(approval.action, approval.target, approval.rule),
-    kind = 'thinkflow_approval',
-    format_item = function(choice)
-      return choice[2]
-    end,
-  }, function(choice)
-    answer_with(choice and choice[1] or 'no')
-  end)
 end
 
 local on = {}
@@ -276,7 +140,7 @@ end
 on['command.started'] = function(run, event)
   local command = event.command
   run.doing = ('%s %s'):format(command.name:gsub('^tf%-', ''), command.path or command.cmd or '')
-  run.session.answer:line(command_line(command), command_key(run, event))
+  run.session.answer:line(lines.command(command), command_key(run, event))
 end
 
 local function command_ended(run, event)
@@ -287,7 +151,7 @@ local function command_ended(run, event)
     run.failed = run.failed + 1
   end
   run.doing = 'answering'
-  run.session.answer:line(command_line(command, event.reason), command_key(run, event))
+  run.session.answer:line(lines.command(command, event.reason), command_key(run, event))
 end
 
 on['command.completed'] = command_ended
@@ -298,17 +162,7 @@ on['command.skipped'] = function(run, event)
 end
 
 local function tool_line(run, event)
-  local tool = event.tool
-  local glyph = tool.status == 'ok' and glyphs.applied or tool.status and glyphs.failed or { '…', 'ThinkFlowPending' }
-  local what = tool.summary or tool.arguments or ''
-  if #what > 100 then
-    what = what:sub(1, 100) .. '…'
-  end
-  local chunks = { glyph, { ' ' .. tool.name .. ' ' }, { what, 'ThinkFlowNote' } }
-  if tool.error then
-    chunks[#chunks + 1] = { '  ' .. tool.error, 'ThinkFlowFailed' }
-  end
-  run.session.answer:line(chunks, run.id .. '/tool/' .. tool.call_id)
+  run.session.answer:line(lines.tool(event.tool), run.id .. '/tool/' .. event.tool.call_id)
 end
 
 on['tool.started'] = function(run, event)
@@ -319,31 +173,12 @@ end
 on['tool.completed'] = tool_line
 
 on['plan'] = function(run, event)
-  local done, current = 0, nil
-  for _, item in ipairs(event.plan or {}) do
-    if item.status == 'done' then
-      done = done + 1
-    elseif item.status == 'in_progress' then
-      current = current or item.title
-    end
-  end
-  run.session.answer:line({
-    { ('☰ plan %d/%d'):format(done, #(event.plan or {})), 'ThinkFlowPending' },
-    { current and (' ' .. current) or '' },
-  }, run.id .. '/plan')
+  run.session.answer:line(lines.plan(event.plan or {}), run.id .. '/plan')
 end
 
 on['approval.requested'] = function(run, event)
-  local approval = event.approval
   run.doing = 'waiting for your answer'
-  run.session.answer:line({
-    { '? ', 'ThinkFlowPending' },
-    { ('asks to %s %s (%s)'):format(approval.action, approval.target, approval.rule) },
-  }, run.id .. '/approval/' .. approval.id)
-  table.insert(questions, { run, approval })
-  if #questions == 1 then
-    vim.schedule(ask_next)
-  end
+  approval.ask(run, event.approval)
 end
 
 on['run.suspended'] = function(run, event)

@@ -1,0 +1,94 @@
+--- Questions of a run: may it delete, run a command, …
+local client_of = require('thinkflow.client')
+local config = require('thinkflow.config')
+
+local M = {}
+
+local function key_of(run, approval)
+  return run.id .. '/approval/' .. approval.id
+end
+
+local decisions = {
+  once = { '✓ allowed once: ', 'ThinkFlowApplied' },
+  session = { '✓ allowed for this session: ', 'ThinkFlowApplied' },
+  no = { '✗ denied: ', 'ThinkFlowFailed' },
+}
+
+local function answer_approval(run, approval, decision)
+  run.session.answer:line({
+    decisions[decision],
+    { ('%s %s'):format(approval.action, approval.target) },
+  }, key_of(run, approval))
+  local client = vim.lsp.get_client_by_id(run.client)
+  if client and not run.done then
+    client_of.request(
+      client,
+      'thinkflow/approve',
+      { runId = run.id, approvalId = approval.id, decision = decision },
+      function(err)
+        if err then
+          client_of.notify('the answer did not arrive: ' .. (err.message or '?'), vim.log.levels.WARN)
+        end
+      end
+    )
+  end
+end
+
+local choices = {
+  { 'once', 'Allow once' },
+  { 'session', 'Allow for this session' },
+  { 'no', 'Deny' },
+}
+
+--- Questions wait for each other: one at a time on the screen.
+local questions = {}
+
+local function ask_next()
+  local question = questions[1]
+  if not question then
+    return
+  end
+  local run, approval = question[1], question[2]
+  local answered = false
+  local function answer_with(decision)
+    if answered then
+      return
+    end
+    answered = true
+    answer_approval(run, approval, decision)
+    table.remove(questions, 1)
+    vim.schedule(ask_next)
+  end
+  if run.done then -- nobody waits for the answer any more
+    table.remove(questions, 1)
+    return vim.schedule(ask_next)
+  end
+  if config.options.approve then
+    return config.options.approve(approval, answer_with)
+  end
+  vim.ui.select(choices, {
+    prompt = ('ThinkFlow: %s %s? (%s)'):format(approval.action, approval.target, approval.rule),
+    kind = 'thinkflow_approval',
+    format_item = function(choice)
+      return choice[2]
+    end,
+  }, function(choice)
+    answer_with(choice and choice[1] or 'no')
+  end)
+end
+
+--- Asks, after the questions that wait already.
+--- @param run thinkflow.Run
+--- @param approval table of an approval.requested event
+function M.ask(run, approval)
+  run.session.answer:line({
+    { '? ', 'ThinkFlowPending' },
+    { ('asks to %s %s (%s)'):format(approval.action, approval.target, approval.rule) },
+  }, key_of(run, approval))
+  table.insert(questions, { run, approval })
+  if #questions == 1 then
+    vim.schedule(ask_next)
+  end
+end
+
+return M

@@ -5,73 +5,112 @@ import (
 	"strings"
 )
 
-// shape is a kind of secret that shows. Go's regular expressions take linear
-// time; the hint saves even that where it does not occur.
+// shape is a kind of secret that shows in a line. Go's regular expressions take
+// linear time, but not little: they are run only on lines that hold the hint.
 type shape struct {
-	hint string // in lower case; text without it cannot match
+	hint string // in lower case
+	more func(line, lower string) bool
 	re   *regexp.Regexp
 	keep int // submatch that stays in front of the mark; 0 = none
+	tail string
 }
 
 var shapes = []shape{
 	// Tokens with a prefix of their own.
-	{"sk-", regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`), 0},
-	{"_live_", regexp.MustCompile(`\b[sr]k_live_[A-Za-z0-9]{16,}`), 0},
-	{"gh", regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{20,}`), 0},
-	{"github_pat_", regexp.MustCompile(`\bgithub_pat_[A-Za-z0-9_]{20,}`), 0},
-	{"glpat-", regexp.MustCompile(`\bglpat-[A-Za-z0-9_-]{16,}`), 0},
-	{"xox", regexp.MustCompile(`\bxox[a-z]-[A-Za-z0-9-]{10,}`), 0},
-	{"akia", regexp.MustCompile(`\bAKIA[0-9A-Z]{16}\b`), 0},
-	{"asia", regexp.MustCompile(`\bASIA[0-9A-Z]{16}\b`), 0},
-	{"aiza", regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{30,}`), 0},
-	{"npm_", regexp.MustCompile(`\bnpm_[A-Za-z0-9]{30,}`), 0},
-	{"pypi-", regexp.MustCompile(`\bpypi-[A-Za-z0-9_-]{30,}`), 0},
-	{"hf_", regexp.MustCompile(`\bhf_[A-Za-z0-9]{30,}`), 0},
-	{"gsk_", regexp.MustCompile(`\bgsk_[A-Za-z0-9]{30,}`), 0},
-	{"xai-", regexp.MustCompile(`\bxai-[A-Za-z0-9]{30,}`), 0},
-	{"sg.", regexp.MustCompile(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`), 0},
-	{"eyj", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`), 0},
+	{hint: "sk-", re: regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`)},
+	{hint: "_live_", re: regexp.MustCompile(`\b[sr]k_live_[A-Za-z0-9]{16,}`)},
+	{hint: "gh", more: inLine("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), re: regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{20,}`)},
+	{hint: "github_pat_", re: regexp.MustCompile(`\bgithub_pat_[A-Za-z0-9_]{20,}`)},
+	{hint: "glpat-", re: regexp.MustCompile(`\bglpat-[A-Za-z0-9_-]{16,}`)},
+	{hint: "xox", re: regexp.MustCompile(`\bxox[a-z]-[A-Za-z0-9-]{10,}`)},
+	{hint: "akia", re: regexp.MustCompile(`\bAKIA[0-9A-Z]{16}\b`)},
+	{hint: "asia", re: regexp.MustCompile(`\bASIA[0-9A-Z]{16}\b`)},
+	{hint: "aiza", re: regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{30,}`)},
+	{hint: "npm_", re: regexp.MustCompile(`\bnpm_[A-Za-z0-9]{30,}`)},
+	{hint: "pypi-", re: regexp.MustCompile(`\bpypi-[A-Za-z0-9_-]{30,}`)},
+	{hint: "hf_", re: regexp.MustCompile(`\bhf_[A-Za-z0-9]{30,}`)},
+	{hint: "gsk_", re: regexp.MustCompile(`\bgsk_[A-Za-z0-9]{30,}`)},
+	{hint: "xai-", re: regexp.MustCompile(`\bxai-[A-Za-z0-9]{30,}`)},
+	{hint: "sg.", re: regexp.MustCompile(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`)},
+	{hint: "eyj", re: regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
 	// Headers and URLs.
-	{"bearer", regexp.MustCompile(`(?i)\b(bearer[ \t]+)[A-Za-z0-9._~+/-]{8,}=*`), 1},
-	{"authorization", regexp.MustCompile(`(?i)\b(authorization"?[ \t]*[:=][ \t]*"?(?:basic|token|apikey)[ \t]+)[A-Za-z0-9._~+/-]{8,}=*`), 1},
-	{"api", regexp.MustCompile(`(?i)\b(x?-?api-?key"?[ \t]*:[ \t]*"?)[A-Za-z0-9._~+/-]{8,}=*`), 1},
-	{"://", regexp.MustCompile(`(\b[a-z][a-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']{3,}@`), 1},
-	// Assignments to names that say what they hold: in .env files, in JSON and
-	// YAML, in the query of a URL.
-	{"=", regexp.MustCompile(`(?m)(^[ \t]*(?:export[ \t]+|set[ \t]+)?[A-Z0-9_]*` + secretCaps + `[A-Z0-9_]*[ \t]*=[ \t]*)[^\s].*$`), 1},
-	{`"`, regexp.MustCompile(`(?i)("[a-z0-9_.-]*` + secretWords + `"\s*:\s*")[^"\\]{6,}`), 1},
-	{"=", regexp.MustCompile(`(?i)([?&][a-z0-9_.-]*` + secretWords + `=)[^\s&"'#]{6,}`), 1},
+	{hint: "bearer", re: regexp.MustCompile(`(?i)\b(bearer[ \t]+)[A-Za-z0-9._~+/-]{8,}=*`), keep: 1},
+	{hint: "authorization", re: regexp.MustCompile(`(?i)\b(authorization"?[ \t]*[:=][ \t]*"?(?:basic|token|apikey)[ \t]+)[A-Za-z0-9._~+/-]{8,}=*`), keep: 1},
+	{hint: "api", more: inLine("api-key", "apikey"), re: regexp.MustCompile(`(?i)\b(x?-?api-?key"?[ \t]*:[ \t]*"?)[A-Za-z0-9._~+/-]{8,}=*`), keep: 1},
+	{hint: "://", more: inLine("@"), re: regexp.MustCompile(`(\b[a-z][a-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']{3,}@`), keep: 1, tail: "@"},
+	// Assignments to names that say what they hold: in .env files, in JSON, in
+	// the query of a URL.
+	{hint: "=", more: func(line, _ string) bool { return containsAny(line, capitals) },
+		re: regexp.MustCompile(`(^[ \t]*(?:export[ \t]+|set[ \t]+)?[A-Z0-9_]*(?:` + strings.Join(capitals, "|") + `)[A-Z0-9_]*[ \t]*=[ \t]*)[^\s].*$`), keep: 1},
+	{hint: `"`, more: func(_, lower string) bool { return strings.Contains(lower, ":") && containsAny(lower, words) },
+		re: regexp.MustCompile(`(?i)("[a-z0-9_.-]*(?:` + strings.Join(words, "|") + `)"[ \t]*:[ \t]*")[^"\\]{6,}`), keep: 1},
+	{hint: "=", more: func(_, lower string) bool { return strings.ContainsAny(lower, "?&") && containsAny(lower, words) },
+		re: regexp.MustCompile(`(?i)([?&][a-z0-9_.-]*(?:` + strings.Join(words, "|") + `)=)[^\s&"'#]{6,}`), keep: 1},
 }
 
-const (
-	secretCaps  = `(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|APIKEY|API_KEY|ACCESS_KEY|PRIVATE_KEY|CREDENTIAL)`
-	secretWords = `(?:secret|secret_?key|client_?secret|token|password|passwd|passphrase|api_?key|access_?key|private_?key|signature|sig)`
+// Names that say that a secret follows: of variables of the environment, and of
+// fields and parameters.
+var (
+	capitals = []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL"}
+	words    = []string{"secret", "secret_key", "secretkey", "token", "password", "passwd", "passphrase", "apikey", "api_key", "access_key", "accesskey", "private_key", "privatekey", "signature", "sig"}
 )
 
-func redactShapes(s, mark string) string {
-	lower := ""
-	for _, sh := range shapes {
-		if lower == "" {
-			lower = strings.ToLower(s)
+func inLine(some ...string) func(line, lower string) bool {
+	return func(_, lower string) bool { return containsAny(lower, some) }
+}
+
+func containsAny(s string, some []string) bool {
+	for _, w := range some {
+		if strings.Contains(s, w) {
+			return true
 		}
-		if !strings.Contains(lower, sh.hint) || !sh.re.MatchString(s) {
+	}
+	return false
+}
+
+// redactShapes looks at each line by itself.
+func redactShapes(s, mark string) string {
+	var b strings.Builder
+	done := 0 // bytes of s that are in b
+	for at := 0; at < len(s); {
+		end := len(s)
+		if i := strings.IndexByte(s[at:], '\n'); i >= 0 {
+			end = at + i
+		}
+		line := s[at:end]
+		if got := redactLine(line, mark); got != line {
+			b.WriteString(s[done:at])
+			b.WriteString(got)
+			done = end
+		}
+		at = end + 1
+	}
+	if done == 0 {
+		return s
+	}
+	b.WriteString(s[done:])
+	return b.String()
+}
+
+func redactLine(line, mark string) string {
+	lower := strings.ToLower(line)
+	for i := range shapes {
+		sh := &shapes[i]
+		if !strings.Contains(lower, sh.hint) || sh.more != nil && !sh.more(line, lower) {
 			continue
 		}
-		s = sh.re.ReplaceAllStringFunc(s, func(m string) string {
-			if strings.Contains(m, mark) && mark != "" && strings.HasSuffix(strings.TrimRight(m, "@"), mark) {
+		line = sh.re.ReplaceAllStringFunc(line, func(m string) string {
+			if mark != "" && strings.HasSuffix(strings.TrimSuffix(m, sh.tail), mark) {
 				return m // done already
 			}
-			head, tail := "", ""
+			head := ""
 			if sh.keep > 0 {
 				head = sh.re.FindStringSubmatch(m)[sh.keep]
 			}
-			if strings.HasSuffix(m, "@") && sh.hint == "://" {
-				tail = "@"
-			}
-			return head + mark + tail
+			return head + mark + sh.tail
 		})
 	}
-	return s
+	return line
 }
 
 const (

@@ -35,6 +35,22 @@ func (r *Renderer) Animate(ctx context.Context) (stop func()) {
 	})
 }
 
+// Busy shows in the status line what is waited for, until done is called.
+func (r *Renderer) Busy(ctx context.Context, what string) (done func()) {
+	r.mu.Lock()
+	r.state = status{active: true, start: r.o.Now(), busy: VisibleName(what), frame: r.state.frame}
+	r.refresh()
+	r.mu.Unlock()
+	stop := r.Animate(ctx)
+	return func() {
+		stop()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.state.active = false
+		r.refresh()
+	}
+}
+
 // Notice shows a remark that belongs to no run.
 func (r *Renderer) Notice(text string) {
 	r.mu.Lock()

@@ -13,6 +13,7 @@ import (
 // status is what the status line tells.
 type status struct {
 	active  bool
+	busy    string // what is waited for outside a run, visible
 	start   time.Time
 	turn    int
 	doing   string // "writing", "running"; "" = the model
@@ -101,6 +102,8 @@ func (r *Renderer) statusLine() string {
 	spin := []rune(frames)[s.frame%10]
 	act := "waiting for the model"
 	switch {
+	case s.busy != "":
+		act = s.busy
 	case s.doing != "":
 		act = s.doing + " " + s.what
 		if s.bytes > 0 {
@@ -112,7 +115,10 @@ func (r *Renderer) statusLine() string {
 		act = "the model answers"
 	}
 	elapsed := r.o.Now().Sub(s.start).Round(time.Second)
-	parts := []string{"turn " + itoa(s.turn)}
+	var parts []string
+	if s.turn > 0 {
+		parts = append(parts, "turn "+itoa(s.turn))
+	}
 	if n := s.usage.InputTokens + s.usage.OutputTokens; n > 0 {
 		parts = append(parts, tokens(n)+" tokens")
 	}

@@ -357,7 +357,10 @@ function Answer:open_file_under_cursor()
   else
     api.nvim_set_current_win(target)
   end
-  vim.cmd.edit(vim.fn.fnameescape(file))
+  -- Not :edit, which would ask to reload a file that is open and not saved.
+  local buf = vim.fn.bufadd(file)
+  vim.bo[buf].buflisted = true
+  api.nvim_win_set_buf(0, buf)
 end
 
 return M

@@ -37,7 +37,7 @@ var layers = map[string]layer{
 	"workspace": {thirdParty: []string{"github.com/sergi/go-diff/...", "golang.org/x/text/...", "golang.org/x/sys/...", "golang.org/x/sync/...", "github.com/sabhiram/go-gitignore", "github.com/bmatcuk/doublestar/v4"}},
 	"ledger":    {thirdParty: []string{"modernc.org/sqlite/...", "github.com/gofrs/flock", "golang.org/x/sys/..."}},
 	"agent": {
-		own:        []string{"parser", "workspace", "ledger", "internal/config"},
+		own:        []string{"parser", "workspace", "ledger", "agent/thinking", "internal/config", "internal/policy", "internal/redact", "internal/sandbox", "internal/shellrules", "internal/trust"},
 		thirdParty: []string{"github.com/rs/xid", "github.com/google/jsonschema-go/...", "github.com/cenkalti/backoff/v5", "github.com/dustin/go-humanize", "golang.org/x/sync/...", "golang.org/x/sys/..."},
 	},
 	"agent/thinking": {},
@@ -50,10 +50,14 @@ var layers = map[string]layer{
 		own:        []string{"agent", "agent/openai", "lsp", "workspace", "ledger", "internal/..."},
 		thirdParty: []string{"github.com/alecthomas/kong"},
 	},
-	"internal/config":   {thirdParty: []string{"github.com/pelletier/go-toml/v2/...", "github.com/dustin/go-humanize"}},
-	"internal/term":     {own: []string{"agent"}, thirdParty: []string{"github.com/fatih/color", "github.com/rivo/uniseg", "github.com/dustin/go-humanize", "github.com/mattn/go-colorable", "golang.org/x/term", "golang.org/x/sys/..."}},
-	"internal/scripted": {thirdParty: []string{"golang.org/x/tools/txtar"}},
-	"internal/sandbox":  {thirdParty: []string{"github.com/landlock-lsm/go-landlock/...", "golang.org/x/net/bpf", "golang.org/x/sys/..."}},
+	"internal/config":     {thirdParty: []string{"github.com/pelletier/go-toml/v2/...", "github.com/dustin/go-humanize"}},
+	"internal/term":       {own: []string{"agent"}, thirdParty: []string{"github.com/fatih/color", "github.com/rivo/uniseg", "github.com/dustin/go-humanize", "github.com/mattn/go-colorable", "golang.org/x/term", "golang.org/x/sys/..."}},
+	"internal/scripted":   {thirdParty: []string{"golang.org/x/tools/txtar"}},
+	"internal/sandbox":    {thirdParty: []string{"github.com/landlock-lsm/go-landlock/...", "golang.org/x/net/bpf", "golang.org/x/sys/..."}},
+	"internal/shellrules": {own: []string{"internal/sandbox"}, thirdParty: []string{"mvdan.cc/sh/v3/..."}},
+	"internal/policy":     {own: []string{"workspace", "internal/shellrules"}},
+	"internal/redact":     {},
+	"internal/trust":      {thirdParty: []string{"github.com/gofrs/flock"}},
 	// The fake editor is an LSP client for tests; no program imports it.
 	"internal/fakeeditor": {thirdParty: []string{"go.lsp.dev/..."}},
 }
@@ -62,9 +66,7 @@ var layers = map[string]layer{
 var apart = []string{"parser", "workspace", "ledger"}
 
 // long are the files of more than maxLines lines, with the reason.
-var long = map[string]string{
-	"workspace/commit.go": "one change on its way to the disk: each check stands beside the step that it guards",
-}
+var long = map[string]string{}
 
 const maxLines = 600
 

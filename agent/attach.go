@@ -39,6 +39,7 @@ func (r *run) firstMessage(req RunRequest) {
 			title = a.Kind + " " + title
 		}
 		r.s.learn(a.Text, title)
+		r.knowAttached(a)
 		b.WriteString("\n\n" + fenceData(title, a.Text))
 	}
 	for _, f := range r.namedFiles(req.Task, have, budget) {
@@ -47,6 +48,18 @@ func (r *run) firstMessage(req RunRequest) {
 		b.WriteString("\n\n" + fenceData("file "+f.Header, f.Text))
 	}
 	r.s.append(Message{Role: RoleUser, Content: b.String()})
+}
+
+// knowAttached notes that the model has seen the file as it is now, if what was
+// attached is a part of it.
+func (r *run) knowAttached(a Attachment) {
+	t, err := r.e.ws.Resolve(a.Path, workspace.AccessRead)
+	if err != nil || t.IsDir {
+		return
+	}
+	if snap, err := r.e.ws.Snapshot(t); err == nil && snap.Exists && strings.Contains(snap.Text, a.Text) {
+		r.s.know(t.Abs, snap.Hash)
+	}
 }
 
 // namedFiles reads the files that the task names, whole and within the budget:

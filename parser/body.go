@@ -2,6 +2,7 @@ package parser
 
 import (
 	"fmt"
+	"hash/maphash"
 	"strings"
 )
 
@@ -11,6 +12,7 @@ const (
 	minPiece    = 512      // a body takes at least so much of a chunk at once,
 	maxPiece    = 64 << 10 // and at most so much, or as much as it has already
 	trimAt      = 32 << 10 // a body that is not wanted keeps no more than this
+	digestAt    = 4 << 10  // content is counted and hashed in pieces that are still in the cache
 )
 
 // body finds the end of the body that an opening tag owns, in one pass over
@@ -53,6 +55,9 @@ type body struct {
 	contentEnd int // the body ends here,
 	closeEnd   int // its closing tag here
 	aborted    bool
+
+	hash   maphash.Hash // of the content, unless it is an edit's
+	hashed int          // content up to here is in hash
 
 	follow follow
 	filled bool // something but blanks stands in the body
@@ -109,6 +114,7 @@ func (b *body) begin(o *opening, cmd *Command) {
 	}
 	if cmd != nil {
 		b.keep, b.edits = cmd.Name.hasBody(), cmd.Name == Edit
+		b.hash.SetSeed(b.l.p.hashSeed())
 	}
 }
 
@@ -148,14 +154,14 @@ func (l *lane) feedBody(s string) string {
 	if b.break0 != breakDone {
 		s = b.skipBreak(s)
 	}
-	if b.state == bodyScan && b.at == b.text.Len() && len(s) <= minPiece && strings.IndexByte(s, '<') < 0 {
+	if b.state == bodyScan && b.at == b.text.Len() && len(s) <= minPiece && tagless(s) {
 		// Most small chunks are nothing but content.
 		b.write(s)
 		b.at = b.text.Len()
 		b.mark = b.at
 		l.steps += len(s)
 		b.publish()
-		b.trim()
+		b.settled()
 		return ""
 	}
 	for s != "" && !l.p.stopped {
@@ -165,9 +171,23 @@ func (l *lane) feedBody(s string) string {
 		if b.advance(false) {
 			return l.leaveBody(in, s)
 		}
-		b.trim()
+		b.settled()
 	}
 	return ""
+}
+
+// tagless reports whether s has no "<". Deltas of models are so short that a
+// call to the vectorised search costs more than a loop.
+func tagless(s string) bool {
+	if len(s) > 16 {
+		return strings.IndexByte(s, '<') < 0
+	}
+	for i := range len(s) {
+		if s[i] == '<' {
+			return false
+		}
+	}
+	return true
 }
 
 // leaveBody goes back to the text after the closing tag. Of in, what comes
@@ -252,11 +272,27 @@ func (b *body) write(s string) {
 	b.text.WriteString(s)
 }
 
+// settled does what is due for decided content.
+func (b *body) settled() {
+	switch {
+	case !b.keep && b.mark >= trimAt:
+		b.trim()
+	case b.keep && b.mark-b.hashed >= digestAt:
+		b.digest(b.mark)
+	}
+}
+
+// digest counts and hashes the content up to offset end.
+func (b *body) digest(end int) {
+	b.lineAt(end)
+	if !b.edits {
+		b.hash.WriteString(b.view()[b.hashed:end])
+	}
+	b.hashed = end
+}
+
 // trim forgets decided text of a body that is not wanted.
 func (b *body) trim() {
-	if b.keep || b.mark < trimAt {
-		return
-	}
 	v := b.view()
 	b.lineAt(b.mark)
 	b.filled = b.filled || !allSpace(v[:b.mark])
@@ -385,9 +421,22 @@ func (b *body) complete(end int) {
 	l.deliver(c, b)
 }
 
+// hashContent hashes what the opening tag does not say: the body, or the pairs
+// of an edit.
+func (b *body) hashContent() uint64 {
+	if !b.edits {
+		b.digest(b.contentEnd)
+		return b.hash.Sum64()
+	}
+	for _, p := range b.cmd.Pairs {
+		maphash.WriteComparable(&b.hash, p)
+	}
+	return b.hash.Sum64()
+}
+
 // deliver hands over a complete command, unless its id was used before.
 func (l *lane) deliver(c *Command, b *body) {
-	f := fingerprint{true, l.p.hashOpening(c), l.p.hashBody(c)}
+	f := fingerprint{true, l.p.hashOpening(c), b.hashContent()}
 	if old := l.ids[c.ID]; old.set {
 		if old != f {
 			e := b.err(CodeDuplicateID, c.End)

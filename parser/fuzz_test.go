@@ -159,7 +159,7 @@ var fragments = []string{
 
 // TestFragments strings fragments together and cuts them in many ways.
 func TestFragments(t *testing.T) {
-	rounds := 20000
+	rounds := 8000
 	if testing.Short() {
 		rounds = 2000
 	}

@@ -302,21 +302,6 @@ func (p *Parser) hashOpening(c *Command) uint64 {
 	return maphash.Comparable(p.hashSeed(), key{c.Name, c.Path, c.Dest, cmd, c.All, c.Empty, c.NeedResult, c.Line})
 }
 
-// hashBody hashes the rest of a complete command.
-func (p *Parser) hashBody(c *Command) uint64 {
-	var h maphash.Hash
-	h.SetSeed(p.hashSeed())
-	maphash.WriteComparable(&h, [3]int{len(c.Body), len(c.Cmd), len(c.Pairs)})
-	h.WriteString(c.Body)
-	h.WriteString(c.Cmd)
-	for _, pair := range c.Pairs {
-		maphash.WriteComparable(&h, [2]int{len(pair.Old), len(pair.New)})
-		h.WriteString(pair.Old)
-		h.WriteString(pair.New)
-	}
-	return h.Sum64()
-}
-
 func (p *Parser) hashSeed() maphash.Seed {
 	if p.seed == (maphash.Seed{}) {
 		p.seed = maphash.MakeSeed()

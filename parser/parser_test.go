@@ -215,7 +215,7 @@ func (p *Parser) allSteps() int {
 // TestLinear counts how often bytes are looked at: a fixed number of times,
 // whatever the input and however it is cut.
 func TestLinear(t *testing.T) {
-	const size = 256 << 10
+	const size = 96 << 10
 	for _, h := range hostile {
 		stream := hostileStream(h.before, h.unit, size)
 		for _, chunk := range []int{1, 7, 4096, size * 2} {

@@ -47,16 +47,24 @@ func mustApply(text string, edits []Edit) string {
 func mergeEdits(edits []Edit) []Edit {
 	sort.SliceStable(edits, func(i, j int) bool { return edits[i].Start < edits[j].Start })
 	var out []Edit
-	for _, e := range edits {
-		if e.Start == e.End && e.New == "" {
-			continue
+	for i := 0; i < len(edits); {
+		e := edits[i]
+		j := i + 1
+		for j < len(edits) && edits[j].Start <= e.End {
+			e.End = max(e.End, edits[j].End)
+			j++
 		}
-		if n := len(out); n > 0 && out[n-1].End >= e.Start {
-			out[n-1].End = e.End
-			out[n-1].New += e.New
-			continue
+		if j > i+1 {
+			var b strings.Builder
+			for _, m := range edits[i:j] {
+				b.WriteString(m.New)
+			}
+			e.New = b.String()
 		}
-		out = append(out, e)
+		if e.Start < e.End || e.New != "" {
+			out = append(out, e)
+		}
+		i = j
 	}
 	return out
 }

@@ -121,7 +121,7 @@ func (s *source) locatePair(c *Change, index int, label string, pair Pair) ([]sp
 	var spots []spot
 	oldLines := splitLines(old)
 	repaired := false
-	for _, p := range places {
+	for i, p := range places {
 		text, ok := p.shiftText(new)
 		if !ok {
 			return nil, labelled(guardShiftNew.refuse(path, p.line, p.line))
@@ -134,7 +134,7 @@ func (s *source) locatePair(c *Change, index int, label string, pair Pair) ([]sp
 		}
 		repaired = repaired || seam && !p.dropNL
 		spots = append(spots, spot{place: p, pair: index, old: oldLines, new: text})
-		if f.rung == RungExact {
+		if f.rung == RungExact && i < maxNotes {
 			c.Notes = append(c.Notes, s.flags(p, old, new)...)
 		}
 	}

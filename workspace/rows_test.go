@@ -61,6 +61,9 @@ var rows = []row{
 	{name: "all: two levels are too many even so", before: "if a {\n\tx()\n\ty()\n}\n\t\tx()\n\t\ty()\n", op: allOf(edit("x()\ny()\n", "z()\n")), after: "if a {\n\tz()\n}\n\t\tx()\n\t\ty()\n", rung: RungIndentShift},
 	{name: "all: CRLF", before: "a\r\nb\r\na\r\n", op: allOf(edit("a\n", "x\ny\n")), after: "x\r\ny\r\nb\r\nx\r\ny\r\n"},
 	{name: "all: more than a hundred", before: strings.Repeat("a\n", 150), op: allOf(edit("a\n", "b\n")), after: strings.Repeat("b\n", 150)},
+	{name: "all: a hundred thousand touching ones", before: strings.Repeat("a", 100000), op: allOf(edit("a", "bc")), after: strings.Repeat("bc", 100000)},
+	{name: "all: fifty thousand in one line", before: strings.Repeat("a-", 50000), op: allOf(edit("a", "b\n")), after: strings.Repeat("b\n-", 50000)},
+	{name: "all: fifty thousand lines", before: strings.Repeat("a\r\n-\r\n", 50000), op: allOf(edit("a\n", "b\n")), after: strings.Repeat("b\r\n-\r\n", 50000)},
 	{name: "all and line: all wins", before: "a\nb\na\n", op: nearLine(allOf(edit("a\n", "x\n")), 1), after: "x\nb\nx\n"},
 
 	// line

@@ -29,6 +29,9 @@ func lineBlocks(text string, edits []Edit) []block {
 		start, end := editLines(text, edits[i])
 		j := i + 1
 		for ; j < len(edits); j++ {
+			if edits[j].End < end {
+				continue // in lines that are in already
+			}
 			s, e := editLines(text, edits[j])
 			if s > end {
 				break

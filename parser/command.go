@@ -91,11 +91,12 @@ type Attr struct {
 	Name, Value string
 }
 
-// Opening describes a tag whose opening part is complete and whose body has
-// begun. It is for progress display only: nothing may be executed for it.
+// Opening describes an opening tag that is complete and in order, self-closing
+// ones included. Its command or an error follows. It is for progress display
+// only: nothing may be executed for it.
 type Opening struct {
 	Name    Name
-	ID      int // 0 when absent or bad
+	ID      int
 	Channel Channel
 	Path    string
 	Dest    string
@@ -151,7 +152,9 @@ type Error struct {
 	Channel Channel
 	Path    string // when known
 	Message string
-	Line    int // 1-based line in the channel's stream where the trouble stands
+	// Line is where the trouble stands in the channel's stream, from 1: the line
+	// of the opening tag, of an orphan closing tag, of what is wrong in an edit.
+	Line int
 
 	// Received counts the bytes of body that had arrived (unclosed, too_large)
 	// and Lines the whole lines among them.
@@ -162,6 +165,9 @@ type Error struct {
 	// must be rolled back together with all that ran after it.
 	Cut int
 
+	// Start and End are byte offsets in the channel's stream: the first byte of
+	// the tag, and where the error was known. The error is told there and then;
+	// the body that the tag owns goes on to its closing tag without a sound.
 	Start, End int64
 }
 

@@ -294,6 +294,7 @@ func (t *txn) purge(at int64, k *Key, sums [][]byte) error {
 	if len(p.Blobs) == 0 {
 		return nil
 	}
+	t.purged = true
 	r := row{at: at, typ: EventPurge, body: body(p)}
 	if k != nil {
 		where, err := t.find(*k)

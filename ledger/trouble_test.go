@@ -384,3 +384,22 @@ func TestConcurrentUse(t *testing.T) {
 	verify(t, l)
 	t.Logf("%d commits for 240 commands of 8 goroutines", commits(l))
 }
+
+// The state folder may have any name.
+func TestOddFolderNames(t *testing.T) {
+	name := "a b#c%41&ü;'=+"
+	if filepath.Separator == '/' {
+		name += "?x=1"
+	}
+	dir := filepath.Join(t.TempDir(), name)
+	filled(t, dir, 1)
+	l := openAt(t, dir)
+	cmds, err := l.List(ctx, Filter{})
+	must(t, err)
+	if len(cmds) != 1 {
+		t.Errorf("%d commands", len(cmds))
+	}
+	if _, err := os.Stat(filepath.Join(dir, fileName)); err != nil {
+		t.Error(err)
+	}
+}

@@ -24,8 +24,10 @@ type txn struct {
 	// from them, and if another process has written since then, the number of
 	// its first row is taken, which shows.
 	sure bool
-	runs map[string]*runInfo
-	cmds map[Key]place
+	// purged says that texts were purged since the log was emptied.
+	purged bool
+	runs   map[string]*runInfo
+	cmds   map[Key]place
 }
 
 // runInfo is what is remembered of a run.

@@ -220,7 +220,6 @@ func TestSecretsArePurged(t *testing.T) {
 		t.Errorf("%q %v", b, err)
 	}
 	verify(t, l)
-	must(t, l.Close())
 	for _, suffix := range []string{"", "-wal"} {
 		if b, err := os.ReadFile(l.Path() + suffix); err == nil && strings.Contains(string(b), "do-not-find-me") {
 			t.Errorf("the secret is still in the file%s", suffix)

@@ -77,13 +77,12 @@ type writer struct {
 	urgent  bool      // someone waits for an op in the queue
 	due     time.Time // when the queue must be committed; zero when empty
 	armed   time.Time // when the timer fires; zero when it does not
-	leading bool      // someone uses tx
+	leading bool      // someone uses tx, unsaved and written
+	last    time.Time // when the last leader ended
 	failing error     // the last commit failed for a reason outside; nil after a good one
 	closing bool
 	lost    int   // ops that closing could not write
 	commits int64 // durable commits so far
-
-	// Only the leader uses these.
 	unsaved int64 // estimated bytes since the last checkpoint
 	written bool  // anything at all
 }
@@ -219,6 +218,12 @@ func (w *writer) take() []*op {
 // next ends a leader's turn: a hot checkpoint if one is needed, then the next
 // commit, by a goroutine of its own, if somebody waits for one.
 func (w *writer) next() {
+	if w.tx.purged {
+		w.tx.purged = false
+		if err := emptyLog(w.tx); err != nil {
+			w.log.Warn("ledger: purged texts stay in the write-ahead log until it is used again", "path", w.path, "err", err)
+		}
+	}
 	if w.unsaved >= hotBytes {
 		w.checkpoint()
 	}
@@ -229,12 +234,13 @@ func (w *writer) next() {
 		return
 	}
 	w.leading = false
+	w.last = time.Now()
 	w.room.Broadcast()
 	switch {
 	case len(w.queue) > 0:
 		w.arm(w.due)
 	case w.unsaved >= idleBytes:
-		w.arm(time.Now().Add(idleAfter))
+		w.arm(w.last.Add(idleAfter))
 	}
 }
 
@@ -260,17 +266,25 @@ func (w *writer) fired() {
 		w.mu.Unlock()
 		return
 	}
-	w.leading = true
-	idle := len(w.queue) == 0
-	w.mu.Unlock()
-	if !idle {
+	if len(w.queue) > 0 {
+		w.leading = true
+		w.mu.Unlock()
 		w.lead()
 		return
 	}
-	if w.unsaved >= idleBytes {
-		w.tidy()
-		w.checkpoint()
+	if w.unsaved < idleBytes {
+		w.mu.Unlock()
+		return
 	}
+	if quiet := w.last.Add(idleAfter); time.Until(quiet) > 0 {
+		w.arm(quiet)
+		w.mu.Unlock()
+		return
+	}
+	w.leading = true
+	w.mu.Unlock()
+	w.tidy()
+	w.checkpoint()
 	w.next()
 }
 

@@ -192,10 +192,18 @@ func (e *Engine) begin(ctx context.Context, req RunRequest) (*run, error) {
 
 func (e *Engine) finish(r *run) {
 	r.close()
+	e.release(r)
+}
+
+// release frees the session, before the last event is told: whoever hears it
+// may begin the next task at once.
+func (e *Engine) release(r *run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.runs, r.id)
-	r.s.running = false
+	if e.runs[r.id] == r {
+		delete(e.runs, r.id)
+		r.s.running = false
+	}
 }
 
 func (e *Engine) find(id string) (*run, error) {

@@ -80,7 +80,7 @@ func (o outcome) line() string {
 }
 
 // errorMessage tells the model of the failure that stopped its answer.
-func errorMessage(f *failure, applied, skipped []int, atEnd bool) string {
+func errorMessage(f *failure, applied, skipped []int) string {
 	var b strings.Builder
 	b.WriteString(headError + "\n")
 	who := f.o.name
@@ -110,10 +110,7 @@ func errorMessage(f *failure, applied, skipped []int, atEnd bool) string {
 	if len(skipped) > 0 {
 		fmt.Fprintf(&b, "Skipped, not executed: %s.\n", ids(skipped))
 	}
-	if !atEnd {
-		b.WriteString("Your answer was stopped there. ")
-	}
-	b.WriteString("Send what is still to be done, with new ids; do not repeat what was applied.\n")
+	b.WriteString("Nothing behind it was executed. Send what is still to be done, with new ids; do not repeat what was applied.\n")
 	return b.String()
 }
 

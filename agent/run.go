@@ -344,7 +344,7 @@ func (r *run) endWith(err error) RunResult {
 	case errors.Is(err, errWall):
 		return r.end(StateStopped, fmt.Sprintf("stopped after %s (max_wall)", r.cfg.MaxWall))
 	case r.ctx.Err() != nil:
-		return r.end(StateCancelled, "cancelled; what was applied stays")
+		return r.end(StateCancelled, "what was applied stays")
 	}
 	return r.end(StateFailed, err.Error())
 }
@@ -367,6 +367,7 @@ func (r *run) end(state State, reason string) RunResult {
 	case StateCancelled:
 		typ = RunCancelled
 	}
+	r.e.release(r)
 	r.emit.emit(Event{Type: typ, Result: &res, Usage: &res.Usage, Reason: reason})
 	if !r.dryRun {
 		if led, err := r.ledger(); err == nil {

@@ -79,7 +79,7 @@ func (t *turn) tell(due bool) bool {
 	var b strings.Builder
 	if t.failed != nil {
 		t.r.s.toldElsewhere(t.failed.o.key)
-		b.WriteString(errorMessage(t.failed, t.applied, t.skipped, t.ended))
+		b.WriteString(errorMessage(t.failed, t.applied, t.skipped))
 	}
 	if len(t.results) > 0 {
 		b.WriteString(headResult + "\n")

@@ -62,7 +62,6 @@ type turn struct {
 	calls     callList
 	finish    string
 	usage     *TurnUsage
-	ended     bool  // the message came to its end
 	accepted  bool  // something of the answer was taken
 	err       error // of the provider
 
@@ -162,7 +161,6 @@ func (t *turn) take(d Delta) {
 
 // end is the end of the message: what is open is an error now.
 func (t *turn) end() {
-	t.ended = true
 	t.reason.Close(t.finish)
 	if t.phase != halted {
 		t.text.Close(t.finish)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"thinkflow/internal/config"
 	"thinkflow/ledger"
@@ -85,14 +86,23 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 		t.denied(c, o, flow, d)
 		return
 	}
+	// What was approved is what runs: another target by now is refused (SE-08).
+	op.Approved = absPaths(targets)
+	for _, tg := range targets {
+		op.AllowSecret = op.AllowSecret || tg.Secret
+	}
 	unlock := r.e.locks.lock(absPaths(targets))
 	defer unlock()
 
 	for attempt := 0; ; attempt++ {
 		op.Known, op.KnownEver = r.s.knownHash(targets[0].Abs)
-		change, err := r.e.ws.Plan(op)
+		change, err := r.plan(op)
 		if err != nil {
 			t.refused(c, o, flow, err)
+			return
+		}
+		if ch := change.Dest; ch != nil && ch.Protected && !targets[len(targets)-1].Protected {
+			t.refused(c, o, flow, &workspace.Refusal{Code: workspace.CodeForbidden, Path: ch.Display, Message: "this puts files into a protected place (" + ch.ProtectedRule + "); move them one by one"})
 			return
 		}
 		describeChange(&o, change)
@@ -157,6 +167,25 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 		t.fail(o, signature(c))
 		return
 	}
+}
+
+// reloadWait is how long a clean buffer that differs from the disk may take to
+// be reloaded by its editor (case LE-22).
+const reloadWait = 2 * time.Second
+
+// plan is Plan, once more after the editor had time to reload a document that
+// changed on disk.
+func (r *run) plan(op workspace.Op) (*workspace.Change, error) {
+	change, err := r.e.ws.Plan(op)
+	ref, ok := workspace.AsRefusal(err)
+	if !ok || ref.Code != workspace.CodeBufferStale {
+		return change, err
+	}
+	t, rerr := r.e.ws.Resolve(op.Path, workspace.AccessWrite)
+	if rerr != nil || !r.e.ws.AwaitReload(r.ctx, t.Abs, reloadWait) {
+		return nil, err
+	}
+	return r.e.ws.Plan(op)
 }
 
 // effect makes the change real: through the editor for open documents, on disk

@@ -439,10 +439,10 @@ func (r *run) nextBadKey(k ledger.Key) ledger.Key {
 // resolve finds the real targets of an operation: path, then dest.
 func (r *run) resolve(op workspace.Op) ([]workspace.Target, error) {
 	access := workspace.AccessWrite
-	if op.Kind == workspace.OpDelete {
+	switch op.Kind {
+	case workspace.OpDelete, workspace.OpMove: // the entry itself goes away
 		access = workspace.AccessDelete
-	}
-	if op.Kind == workspace.OpCopy {
+	case workspace.OpCopy:
 		access = workspace.AccessRead
 	}
 	t, err := r.e.ws.Resolve(op.Path, access)
@@ -451,7 +451,7 @@ func (r *run) resolve(op workspace.Op) ([]workspace.Target, error) {
 	}
 	out := []workspace.Target{t}
 	if op.Dest != "" {
-		d, err := r.e.ws.Resolve(op.Dest, workspace.AccessWrite)
+		d, err := r.e.ws.Resolve(op.Dest, workspace.AccessCreate)
 		if err != nil {
 			return nil, err
 		}

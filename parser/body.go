@@ -388,7 +388,7 @@ func (b *body) complete(end int) {
 	if b.keep && !b.edits && b.closeEnd > 0 {
 		b.tell(end, true)
 	}
-	cmd, hasCmd := attr(c, "cmd")
+	cmd, hasCmd := attr(c.Attrs, "cmd")
 	c.Block, c.End = b.block, b.base+int64(b.closeEnd)
 	switch c.Name {
 	case Edit:

@@ -310,7 +310,7 @@ func (want *op) compareCommand(t *testing.T, c *Command) {
 	if want.Body == nil && want.Cmd != "" {
 		want.Body = &want.Cmd
 	}
-	end, _ := attr(c, "end")
+	end, _ := attr(c.Attrs, "end")
 	if string(c.Name) != want.Tag || strconv.Itoa(c.ID) != want.ID || c.Path != want.Path || c.Dest != want.Dest ||
 		end != want.End || c.Repeated != want.Repeated || c.All != want.All || c.Line != want.Line ||
 		c.Empty != want.Empty || c.NeedResult != want.NeedResult ||

@@ -70,14 +70,7 @@ type opening struct {
 }
 
 // get returns the value of an attribute.
-func (o *opening) get(name string) (string, bool) {
-	for _, a := range o.attrs {
-		if a.Name == name {
-			return a.Value, true
-		}
-	}
-	return "", false
-}
+func (o *opening) get(name string) (string, bool) { return attr(o.attrs, name) }
 
 // read takes over the attributes that were understood.
 func (o *opening) read(t *tagScanner) {
@@ -298,7 +291,7 @@ func (p *Parser) hashOpening(c *Command) uint64 {
 		all, empty, need bool
 		line             int
 	}
-	cmd, _ := attr(c, "cmd") // not the body of tf-bash, which comes later
+	cmd, _ := attr(c.Attrs, "cmd") // not the body of tf-bash, which comes later
 	return maphash.Comparable(p.hashSeed(), key{c.Name, c.Path, c.Dest, cmd, c.All, c.Empty, c.NeedResult, c.Line})
 }
 
@@ -309,8 +302,9 @@ func (p *Parser) hashSeed() maphash.Seed {
 	return p.seed
 }
 
-func attr(c *Command, name string) (string, bool) {
-	for _, a := range c.Attrs {
+// attr returns the value of the attribute with that name.
+func attr(attrs []Attr, name string) (string, bool) {
+	for _, a := range attrs {
 		if a.Name == name {
 			return a.Value, true
 		}

@@ -1,11 +1,10 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
+	"thinkflow/agent/registry"
 	"thinkflow/ledger"
 	"thinkflow/parser"
 	"thinkflow/workspace"
@@ -51,15 +50,6 @@ func (t *turn) abandonCommands() {
 	}
 }
 
-// closeEarly puts the turn of a run that ends now into the history, so that the
-// next request tells all that happened and every call has its answer.
-func (t *turn) closeEarly() {
-	t.answerCalls(t.toHistory())
-	if len(t.dropped) > 0 {
-		t.r.s.addNote("Not executed, because it came after a command whose result you had not seen: " + strings.Join(t.dropped, "; "))
-	}
-}
-
 // readAll runs the reads of the message in parallel and keeps their results in
 // the order of the message. A read that is refused or finds nothing is a
 // result, not a failure.
@@ -69,40 +59,63 @@ func (t *turn) readAll() {
 	}
 	results := make([]result, len(t.reads))
 	outcomes := make([]outcome, len(t.reads))
-	budget := max(t.r.cfg.ResultBudget/len(t.reads), 2<<10)
 	var wg sync.WaitGroup
 	for i, c := range t.reads {
-		wg.Go(func() { results[i], outcomes[i] = t.readOne(c, budget) })
+		wg.Go(func() { results[i], outcomes[i] = t.readOne(c, t.r.cfg.ResultBudget) })
 	}
 	wg.Wait()
 	for i, c := range t.reads {
 		t.record(c, outcomes[i], ledger.FlowBlocking)
 		t.completed(c, outcomes[i])
-		t.addResult(results[i].title, results[i].text)
+		t.keepResult(results[i])
 	}
 }
 
 func (t *turn) readOne(c *parser.Command, budget int) (result, outcome) {
 	o := t.outcomeOf(c)
 	title := fmt.Sprintf("%d tf-read %s", c.ID, c.Path)
-	text, got, err := t.r.readFile(workspace.ReadRequest{Path: c.Path, Line: c.Line, MaxBytes: budget})
+	req := workspace.ReadRequest{Path: c.Path, Line: c.Line, MaxBytes: budget}
+	text, got, err := t.r.readFile(req)
 	if err != nil {
 		o.status, o.code, o.message = string(ledger.StatusFailed), refusalCode(err), err.Error()
-		return result{title, "error: " + err.Error() + "\n"}, o
+		return result{title, registry.Text("error: " + err.Error() + "\n")}, o
 	}
 	o.status, o.bytes = string(ledger.StatusApplied), int64(len(text))
-	return result{fmt.Sprintf("%d tf-read %s", c.ID, got), text}, o
+	return result{fmt.Sprintf("%d tf-read %s", c.ID, got), registry.Output{Text: text, Shrink: t.r.shorterRead(req)}}, o
 }
 
-// readFile reads for the model: with permission, remembered as known, and with
-// its tags in the echo memory. A folder is listed.
+// deniedError is a read that nobody allowed.
+type deniedError struct{ message string }
+
+func (e deniedError) Error() string { return e.message }
+
+// mayRead finds what is to be read and asks for it if need be. Errors are those
+// of the workspace, or a deniedError.
+func (r *run) mayRead(path string) (workspace.Target, error) {
+	t, err := r.e.ws.Resolve(path, workspace.AccessRead)
+	if err != nil {
+		return t, err
+	}
+	if p := r.permit(ActionRead, "read "+t.Display, t.Abs, nil, t); !p.allowed {
+		return t, deniedError{p.message}
+	}
+	return t, nil
+}
+
+// readFile reads for the model, with permission.
 func (r *run) readFile(req workspace.ReadRequest) (text, header string, err error) {
+	if _, err := r.mayRead(req.Path); err != nil {
+		return "", "", err
+	}
+	return r.readText(req)
+}
+
+// readText reads what has been permitted: remembered as known, and with its tags
+// in the echo memory. A folder is listed.
+func (r *run) readText(req workspace.ReadRequest) (text, header string, err error) {
 	t, err := r.e.ws.Resolve(req.Path, workspace.AccessRead)
 	if err != nil {
 		return "", "", err
-	}
-	if p := r.permit(ActionRead, "read "+t.Display, t.Abs, nil, t); !p.allowed {
-		return "", "", errors.New(p.message)
 	}
 	if t.IsDir {
 		return r.listFiles(workspace.ListRequest{Path: req.Path})

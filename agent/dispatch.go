@@ -176,6 +176,7 @@ func (s sink) Error(e *parser.Error) {
 		t.push(item{cmd: last})
 		return
 	}
+	t.badForm = t.badForm || e.Code != parser.CodeUnclosed || t.finish != "length"
 	if e.Code == parser.CodeUnclosed && t.finish == "length" {
 		e.Message += "; the answer hit the output limit: send it again in smaller pieces (tf-write for the first, tf-append for the rest)"
 	}

@@ -59,6 +59,7 @@ type Engine struct {
 
 	ledgerOpened bool
 	uncertain    map[*workspace.Change]uncertainEdit
+	toldProfiles bool // what is wrong in the user's profiles
 }
 
 // New makes an engine.
@@ -77,7 +78,7 @@ func New(o Options) *Engine {
 	if e.notice == nil {
 		e.notice = func(s string) { e.log.Warn(s) }
 	}
-	e.tools = newToolbox(e)
+	e.tools = newToolbox()
 	e.openLedger = sync.OnceValues(func() (*ledger.Ledger, error) {
 		e.mu.Lock()
 		e.ledgerOpened = true
@@ -169,18 +170,10 @@ func (e *Engine) begin(ctx context.Context, req RunRequest) (*run, error) {
 	if _, ok := e.runs[req.Run]; ok {
 		return nil, fmt.Errorf("run %s is going on already; leave runId out for a new one", req.Run)
 	}
-	s, ok := e.sessions[req.Session]
-	if !ok {
-		id := req.Session
-		if id == "" {
-			id = NewID()
-		}
-		s = &session{id: id, known: map[string]knowledge{}, perms: newPermissions(e.cfg.Allow), echo: echoMemory{legacy: e.cfg.LegacyTags}}
-		if e.cfg.StrictTags {
-			s.key = token()
-		}
-		e.sessions[id] = s
+	if req.Session == "" {
+		req.Session = NewID()
 	}
+	s := e.session(req.Session)
 	if s.running {
 		return nil, fmt.Errorf("session %s is working on another task: wait for it, cancel it, or steer it", s.id)
 	}
@@ -188,6 +181,16 @@ func (e *Engine) begin(ctx context.Context, req RunRequest) (*run, error) {
 	r := newRun(ctx, e, s, req)
 	e.runs[r.id] = r
 	return r, nil
+}
+
+// session finds or begins a session. e.mu is held.
+func (e *Engine) session(id string) *session {
+	s, ok := e.sessions[id]
+	if !ok {
+		s = newSession(id, &e.cfg)
+		e.sessions[id] = s
+	}
+	return s
 }
 
 func (e *Engine) finish(r *run) {

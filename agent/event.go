@@ -63,6 +63,7 @@ type Event struct {
 	Usage    *Usage         `json:"usage,omitempty"`    // usage, run.completed, run.failed, run.cancelled
 	Result   *RunResult     `json:"result,omitempty"`   // run.completed, run.failed, run.cancelled
 	Plan     []PlanItem     `json:"plan,omitempty"`     // plan
+	Thinking *ThoughtEvent  `json:"thinking,omitempty"` // thought
 
 	Reason string `json:"reason,omitempty"` // turn.restarted, compaction, run.suspended, command.skipped
 }
@@ -115,6 +116,17 @@ type ApprovalEvent struct {
 	Rule   string `json:"rule"`   // why it asks
 	Diff   string `json:"diff,omitempty"`
 	Hash   string `json:"hash"` // of what is approved; what was approved is what runs
+}
+
+// ThoughtEvent says where a step of thought stands; its text is Event.Text.
+type ThoughtEvent struct {
+	Number   int    `json:"number"`             // from 1
+	Total    int    `json:"total"`              // the estimate as it is now
+	More     bool   `json:"more"`               // another step follows
+	Revises  int    `json:"revises,omitempty"`  // number of the step that it changes
+	Revision string `json:"revision,omitempty"` // replace, amend, cancel
+	Branch   string `json:"branch,omitempty"`
+	From     int    `json:"from,omitempty"` // step that the branch leaves
 }
 
 // PlanItem is one entry of the plan tool's list.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"thinkflow/internal/config"
+	"thinkflow/agent/registry"
 	"thinkflow/ledger"
 	"thinkflow/parser"
 	"thinkflow/workspace"
@@ -25,6 +26,7 @@ const (
 	codeStale      = "stale"
 	codeUncertain  = "uncertain"
 	codeCancelled  = "cancelled"
+	codeMode       = "mode"
 )
 
 // staleRetries is how often an edit is matched again on a document that moved
@@ -55,8 +57,10 @@ func (t *turn) work() {
 			t.cancelled(it)
 		case it.err != nil:
 			t.parseError(it.err)
+		case it.bad != nil:
+			t.badArguments(it.cmd, it.bad)
 		default:
-			t.execute(it.cmd, ledger.FlowStreamed)
+			t.execute(it.cmd, flowOf(it.cmd))
 		}
 	}
 }
@@ -268,7 +272,7 @@ func (t *turn) applyDone(c *parser.Command, o outcome, change *workspace.Change,
 	}
 	o.via = via
 	t.completed(c, o)
-	t.r.s.addOutcome(o)
+	t.keepOutcome(o)
 	if c.NeedResult {
 		t.addResult(fmt.Sprintf("%d %s %s", c.ID, c.Name, c.Path), o.line()+"\n"+bound(o.diff, diffPerTurn))
 	}
@@ -299,7 +303,7 @@ func (t *turn) denied(c *parser.Command, o outcome, flow ledger.Flow, d permit) 
 
 // fail makes o the turn's failure and ends the stream.
 func (t *turn) fail(o outcome, sig string) {
-	t.r.s.addOutcome(o)
+	t.keepOutcome(o)
 	t.failWith(o, sig)
 }
 
@@ -334,11 +338,19 @@ func (t *turn) skip(it item) {
 	if first.status == string(ledger.StatusRolledBack) {
 		o.message = fmt.Sprintf("it came after command %d, whose body was cut", first.id)
 	}
-	t.record(it.cmd, o, ledger.FlowStreamed)
-	t.r.s.addOutcome(o)
+	t.record(it.cmd, o, flowOf(it.cmd))
+	t.keepOutcome(o)
 	ev := commandEvent(it.cmd)
 	ev.Status = o.status
 	t.r.emit.emit(Event{Type: CommandSkipped, Command: ev, Reason: o.message})
+}
+
+// flowOf is the flow of a command that runs while the model is streaming.
+func flowOf(c *parser.Command) ledger.Flow {
+	if c.Channel == ChannelNative {
+		return ledger.FlowNative
+	}
+	return ledger.FlowStreamed
 }
 
 func (t *turn) cancelled(it item) {
@@ -347,8 +359,8 @@ func (t *turn) cancelled(it item) {
 	}
 	o := t.outcomeOf(it.cmd)
 	o.status, o.code, o.message = string(ledger.StatusCancelled), codeCancelled, "the run was cancelled before it began"
-	t.record(it.cmd, o, ledger.FlowStreamed)
-	t.r.s.addOutcome(o)
+	t.record(it.cmd, o, flowOf(it.cmd))
+	t.keepOutcome(o)
 	ev := commandEvent(it.cmd)
 	ev.Status = o.status
 	t.r.emit.emit(Event{Type: CommandSkipped, Command: ev, Reason: o.message})
@@ -459,9 +471,13 @@ func retryKey(k ledger.Key, attempt int) ledger.Key {
 }
 
 func (t *turn) addResult(title, text string) {
+	t.keepResult(result{title, registry.Text(text)})
+}
+
+func (t *turn) keepResult(r result) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.results = append(t.results, result{title, text})
+	t.results = append(t.results, r)
 }
 
 // operation is the command as the workspace has it.

@@ -22,7 +22,10 @@ type permit struct {
 // queue holds; the time does not count as wall time. Without anyone to ask, an
 // ask is a no: the model is told once, a second try ends the run.
 func (r *run) permit(a Action, subject, hash string, diff func() string, targets ...workspace.Target) permit {
-	needs := r.s.perms.check(a, targets...)
+	if why := r.barred(a); why != "" {
+		return permit{code: codeMode, message: why}
+	}
+	needs := r.waive(r.s.perms.check(a, targets...))
 	if len(needs) == 0 {
 		return permit{allowed: true}
 	}

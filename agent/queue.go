@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"thinkflow/agent/registry"
 	"thinkflow/parser"
 )
 
@@ -17,6 +18,7 @@ const (
 type item struct {
 	cmd   *parser.Command // run it
 	err   *parser.Error   // or: report this tag as a failed command
+	bad   *registry.Error // cmd came as a native call with arguments that cannot be used
 	bytes int
 }
 

@@ -42,7 +42,6 @@ type run struct {
 	cancel  context.CancelCauseFunc
 	emit    *emitter
 	wall    *wallClock
-	system  string
 	turnNo  atomic.Int32
 
 	approvals approvals
@@ -52,6 +51,7 @@ type run struct {
 
 	usage      Usage
 	interrupts int // answers in a row that broke off
+	broken     int // answers whose tags could not be read
 	text       string
 
 	mu        sync.Mutex // guards all below
@@ -84,12 +84,6 @@ func newRun(ctx context.Context, e *Engine, s *session, req RunRequest) *run {
 	}, e.now)
 	r.previews = newPreviewer(r.id, req.Preview, e.now)
 	r.wall = newWallClock(r.cfg.MaxWall, func() { r.cancel(errWall) })
-	roots := e.ws.Roots()
-	names := make([]string, len(roots))
-	for i, root := range roots {
-		names[i] = root.Name
-	}
-	r.system = systemPrompt(promptOptions{roots: names, key: s.key})
 	r.ledger = sync.OnceValues(r.openLedger)
 	return r
 }
@@ -144,10 +138,11 @@ func (r *run) loop(req RunRequest) RunResult {
 // oneTurn makes the request, again while nothing of an answer has been taken
 // (case LR-09), and reads it.
 func (r *run) oneTurn(n int) (*turn, error) {
-	req := r.request()
+	set := r.setup()
+	req := r.request(set)
 	retry := newRetry(r.cfg.Retries, r.cfg.RetryCap)
 	for {
-		t := r.newTurn(n)
+		t := r.newTurn(n, set)
 		stream, err := r.model.Stream(t.ctx, req)
 		if err == nil {
 			t.read(stream)
@@ -180,16 +175,15 @@ func (r *run) oneTurn(n int) (*turn, error) {
 }
 
 // request is the next API call.
-func (r *run) request() *Request {
-	c := &r.cfg
+func (r *run) request(set *setup) *Request {
 	return &Request{
-		Model:           c.Model,
-		Messages:        r.s.messages(r.system),
-		Tools:           r.e.tools.offer(r),
-		MaxTokens:       c.MaxOutputTokens,
-		Temperature:     c.Temperature,
-		ReasoningEffort: c.ReasoningEffort,
-		Extra:           c.ExtraBody,
+		Model:           set.Model,
+		Messages:        r.s.messages(r.systemPrompt(set)),
+		Tools:           r.e.tools.offer(r, set),
+		MaxTokens:       set.maxOutput,
+		Temperature:     r.cfg.Temperature,
+		ReasoningEffort: set.ReasoningEffort,
+		Extra:           set.extra,
 	}
 }
 
@@ -207,7 +201,7 @@ func (r *run) account(t *turn, req *Request) {
 	for _, tool := range req.Tools {
 		in += len(tool.Description) + len(tool.Parameters) + len(tool.Name)
 	}
-	r.usage.addTurn(t.usage, in, t.outBytes, price{r.cfg.PriceInput, r.cfg.PriceOutput, r.cfg.PriceCached})
+	r.usage.addTurn(t.usage, in, t.outBytes, t.set.price)
 	u := r.usage
 	r.emit.emit(Event{Type: UsageReported, Usage: &u})
 }
@@ -227,21 +221,20 @@ func (r *run) after(t *turn) *RunResult {
 	} else {
 		t.abandonCommands()
 	}
-	r.count(t)
 	if r.ctx.Err() != nil {
-		t.closeEarly()
+		r.closeEarly(t)
 		res := r.endWith(context.Cause(r.ctx))
 		return &res
 	}
 	if t.finish == "content_filter" {
-		t.closeEarly()
+		r.closeEarly(t)
 		return ended(StateFailed, "the provider's content filter ended the answer; say the task in other words or use another model")
 	}
 	if t.err != nil {
 		r.interrupts++
 		var me *ModelError
 		if errors.As(t.err, &me) && !me.Retryable || r.interrupts > r.cfg.Retries {
-			t.closeEarly()
+			r.closeEarly(t)
 			res := r.endWith(t.err)
 			return &res
 		}
@@ -249,11 +242,21 @@ func (r *run) after(t *turn) *RunResult {
 	} else {
 		r.interrupts = 0
 	}
-	calls := t.toHistory()
+	answers := t.runCalls(t.toHistory())
+	r.count(t)
+	t.shareBudget(answers)
+	why := r.brokeFormat(t)
 	steering := r.isSteered()
-	next := t.answerCalls(calls)
+	next := t.writeAnswers(answers)
 	next = t.tell(next || steering) || next
+	if why != "" {
+		r.emit.emit(Event{Type: TurnRestarted, Reason: why})
+	}
 	steered := r.takeSteer()
+	if r.ctx.Err() != nil {
+		res := r.endWith(context.Cause(r.ctx))
+		return &res
+	}
 	if r.refusedTwice() {
 		return ended(StateRefused, r.refusal)
 	}
@@ -267,6 +270,16 @@ func (r *run) after(t *turn) *RunResult {
 		return ended(StateDone, "")
 	}
 	return nil
+}
+
+// closeEarly puts the turn of a run that ends now into the history, so that the
+// next request tells all that happened and every call has its answer.
+func (r *run) closeEarly(t *turn) {
+	t.writeAnswers(t.runCalls(t.toHistory()))
+	if len(t.dropped) > 0 {
+		r.s.addNote("Not executed, because it came after a command whose result you had not seen: " + strings.Join(t.dropped, "; "))
+	}
+	r.count(t)
 }
 
 // bound says which bound the next turn would break.

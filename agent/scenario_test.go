@@ -77,7 +77,7 @@ func runScenario(t *testing.T, file string) {
 	driven := make(chan error, 1)
 	go func() { driven <- rig.drive(ctx, steps) }()
 
-	session := ""
+	session := rig.inSession()
 	for i, task := range strings.Split(strings.TrimSpace(in["task"]), "\n") {
 		run := fmt.Sprintf("run%d", i+1)
 		rig.setRun(run)
@@ -147,9 +147,10 @@ type rig struct {
 	ledger *ledger.Ledger
 	dryRun bool
 
-	mu      sync.Mutex
-	run     string
-	answers []agent.Decision
+	mu        sync.Mutex
+	run       string
+	answers   []agent.Decision
+	compacted bool
 }
 
 func newRig(t testing.TB, dir, settings, script string) *rig {
@@ -217,6 +218,9 @@ func (r *rig) setRun(id string) {
 	r.run = id
 }
 
+// inSession is the session of the runs of this scenario.
+func (r *rig) inSession() string { return "session" }
+
 func (r *rig) current() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -232,6 +236,7 @@ func (r *rig) current() string {
 //	write PATH "text" the user writes a file
 //	mkdir PATH, remove PATH, chmod MODE PATH
 //	answer once|session|no   the next question is answered so
+//	mode MODE, model NAME, effort WORD   switched in the running session
 //	steer TEXT, cancel
 func (r *rig) drive(ctx context.Context, steps []string) error {
 	for _, step := range steps {
@@ -262,6 +267,12 @@ func (r *rig) drive(ctx context.Context, steps []string) error {
 			r.mu.Lock()
 			r.answers = append(r.answers, agent.Decision(rest))
 			r.mu.Unlock()
+		case "mode":
+			_, err = r.engine.Switch(r.inSession(), agent.SessionSettings{Mode: config.Mode(rest)})
+		case "model":
+			_, err = r.engine.Switch(r.inSession(), agent.SessionSettings{Model: rest})
+		case "effort":
+			_, err = r.engine.Switch(r.inSession(), agent.SessionSettings{ReasoningEffort: rest})
 		case "steer":
 			err = r.engine.Steer(r.current(), rest)
 		case "cancel":
@@ -313,6 +324,12 @@ type workerLine struct{ key, line string }
 func (l *eventLog) String() string { return l.b.String() }
 
 func (l *eventLog) add(r *rig, ev agent.Event) {
+	switch ev.Type {
+	case agent.Compaction:
+		r.mu.Lock()
+		r.compacted = true
+		r.mu.Unlock()
+	}
 	switch ev.Type {
 	case agent.UsageReported, agent.ToolOutput:
 		return
@@ -393,6 +410,20 @@ func (r *rig) line(ev agent.Event) string {
 		if ev.Tool.Code != "" {
 			line += " " + ev.Tool.Code + ": " + ev.Tool.Error
 		}
+	case ev.Type == agent.Thought:
+		th := ev.Thinking
+		line += fmt.Sprintf(" %d/%d", th.Number, th.Total)
+		if th.Revises > 0 {
+			line += fmt.Sprintf(" (%s %d)", th.Revision, th.Revises)
+		}
+		if th.Branch != "" {
+			line += fmt.Sprintf(" (branch %s from %d)", th.Branch, th.From)
+		}
+		line += " " + ev.Text
+	case ev.Type == agent.PlanUpdated:
+		for _, it := range ev.Plan {
+			line += fmt.Sprintf(" [%s] %s;", it.Status, it.Title)
+		}
 	case ev.Approval != nil:
 		line += fmt.Sprintf(" %s %s (%s)", ev.Approval.Action, ev.Approval.Target, ev.Approval.Rule)
 	case ev.Reason != "":
@@ -437,11 +468,11 @@ func (r *rig) requests(t *testing.T) string {
 	for i, req := range r.server.Requests() {
 		msgs := req.RawMessages()
 		from := 1
+		why := ""
 		if i > 0 {
-			require.NoError(t, scripted.PrefixOf(prev, req))
-			from = len(prev.RawMessages())
+			from, why = r.prefix(t, prev.RawMessages(), msgs, scripted.PrefixOf(prev, req))
 		}
-		fmt.Fprintf(&b, "=== request %d\n", i+1)
+		fmt.Fprintf(&b, "=== request %d%s\n", i+1, why)
 		for _, raw := range msgs[from:] {
 			var m struct {
 				Role       string
@@ -467,6 +498,30 @@ func (r *rig) requests(t *testing.T) string {
 		prev = req
 	}
 	return b.String()
+}
+
+// prefix tells from where on a request is new. It is wholly an extension of the
+// one before, but for two cases: the system message changes with the mode, the
+// protocol or the model, and a compaction begins the history anew.
+func (r *rig) prefix(t *testing.T, prev, msgs []json.RawMessage, broken error) (from int, why string) {
+	if broken == nil {
+		return len(prev), ""
+	}
+	r.mu.Lock()
+	compacted := r.compacted
+	r.mu.Unlock()
+	same := len(msgs) >= len(prev)
+	for i := 1; same && i < len(prev); i++ {
+		same = string(prev[i]) == string(msgs[i])
+	}
+	switch {
+	case same:
+		return len(prev), " (another system message)"
+	case compacted:
+		return 1, " (compacted)"
+	}
+	require.NoError(t, broken)
+	return 0, ""
 }
 
 // ledgerRows lists the commands as recorded, and checks the chain.

@@ -3,6 +3,8 @@ package agent
 import (
 	"sync"
 
+	"thinkflow/agent/thinking"
+	"thinkflow/internal/config"
 	"thinkflow/ledger"
 	"thinkflow/parser"
 )
@@ -12,15 +14,28 @@ import (
 type session struct {
 	id string
 
-	mu      sync.Mutex // guards all below
-	running bool       // one run at a time
-	history []Message  // without the system message; append-only
-	pending []outcome  // outcomes not yet told to the model
-	notes   []string   // remarks for the next request, which none of them causes
-	known   map[string]knowledge
-	echo    echoMemory
-	perms   *permissions
-	key     string // strict tags: every command must carry it
+	mu       sync.Mutex // guards all below
+	running  bool       // one run at a time
+	settings SessionSettings
+	history  []Message // without the system message; append-only
+	pending  []outcome // outcomes not yet told to the model
+	notes    []string  // remarks for the next request, which none of them causes
+	known    map[string]knowledge
+	echo     echoMemory
+	perms    *permissions
+	key      string // strict tags: every command must carry it
+
+	thoughts thinking.History
+	plan     []PlanItem
+	noTags   map[string]bool // models that broke the form of tags (protocol auto)
+}
+
+func newSession(id string, c *config.Config) *session {
+	s := &session{id: id, known: map[string]knowledge{}, perms: newPermissions(c.Allow), echo: echoMemory{legacy: c.LegacyTags}}
+	if c.StrictTags {
+		s.key = token()
+	}
+	return s
 }
 
 // knowledge is the text of a file as the model last knew it.

@@ -16,8 +16,13 @@ import (
 func (t *turn) toHistory() []PreparedCall {
 	var calls []PreparedCall
 	whole := t.stopped() == stopNone && t.err == nil
-	for i, c := range t.calls.list() {
+	for i := range t.calls.calls {
+		c, ok := t.calls.at(i)
+		if !ok {
+			continue // no name: not even an error could be told
+		}
 		p := PrepareCall(c, t.finish)
+		p.N = i + 1
 		if !whole && !json.Valid([]byte(c.Arguments)) {
 			continue // blank or cut: more would have come
 		}
@@ -27,7 +32,7 @@ func (t *turn) toHistory() []PreparedCall {
 		calls = append(calls, p)
 	}
 	m := Message{Role: RoleAssistant, Content: t.historyText()}
-	if t.r.cfg.SendReasoning {
+	if t.set.sendReasoning {
 		m.Reasoning = t.thinking.String()
 	}
 	for _, p := range calls {
@@ -77,14 +82,14 @@ func (t *turn) tell(due bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var b strings.Builder
-	if t.failed != nil {
+	if t.failed != nil && t.failed.o.channel != ChannelNative { // a native call has its result
 		t.r.s.toldElsewhere(t.failed.o.key)
 		b.WriteString(errorMessage(t.failed, t.applied, t.skipped))
 	}
 	if len(t.results) > 0 {
 		b.WriteString(headResult + "\n")
 		for _, res := range t.results {
-			b.WriteString(fenceData(res.title, res.text))
+			b.WriteString(fenceData(res.title, res.out.Text))
 		}
 		if t.why == stopResult {
 			b.WriteString("Your answer was stopped there; what you wrote after it was not looked at.\n")

@@ -55,6 +55,12 @@ func (l *callList) list() []ToolCall {
 	return out
 }
 
+// at returns call n, arguments as they came; ok is false for one without a name.
+func (l *callList) at(n int) (c ToolCall, ok bool) {
+	p := &l.calls[n]
+	return ToolCall{ID: p.id, Name: p.name, Arguments: string(p.args)}, strings.TrimSpace(p.name) != ""
+}
+
 // PreparedCall is a finished call, made ready for execution and for the history.
 type PreparedCall struct {
 	// Name is the tool's name as the model gave it, without blanks around it.
@@ -66,6 +72,9 @@ type PreparedCall struct {
 	// History is the call as it goes back to the provider: a name of the allowed
 	// characters, and arguments that are a JSON object whatever the model sent.
 	History ToolCall
+	// N is the number of the call in its answer, from 1; calls that were dropped
+	// count.
+	N int
 }
 
 // InvalidToolName stands in the history for a name that no provider would take

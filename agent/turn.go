@@ -32,6 +32,7 @@ type commandKey struct {
 // has come of its commands.
 type turn struct {
 	r      *run
+	set    *setup
 	n      int // from 1
 	cancel context.CancelCauseFunc
 	ctx    context.Context // ends the stream, not the commands
@@ -60,6 +61,9 @@ type turn struct {
 	settle    *time.Timer
 	dropped   []string // what stood in the window
 	calls     callList
+	growing   map[int]*growing // native commands, by call from 0
+	nextCall  int              // the first native call that has not gone to the queue
+	badForm   bool             // a tag could not be read
 	finish    string
 	usage     *TurnUsage
 	accepted  bool  // something of the answer was taken
@@ -72,9 +76,9 @@ type turn struct {
 	skipped  []int
 	ran      []*executed // what can be rolled back, in order
 	results  []result
-	badCalls []string // native calls that failed
+	native   map[int]outcome // of commands that came as native calls, by number from 1
+	badCalls []string        // native calls that failed
 	lastBad  string
-	callNo   int
 	arrived  map[*parser.Command]time.Time
 }
 
@@ -87,16 +91,16 @@ type failure struct {
 // result is something the model asked to see.
 type result struct {
 	title string
-	text  string
+	out   toolOutput
 }
 
-func (r *run) newTurn(n int) *turn {
-	t := &turn{r: r, n: n, q: newQueue(), seen: map[commandKey]bool{}, arrived: map[*parser.Command]time.Time{}}
+func (r *run) newTurn(n int, set *setup) *turn {
+	t := &turn{r: r, set: set, n: n, q: newQueue(), seen: map[commandKey]bool{}, arrived: map[*parser.Command]time.Time{}}
 	t.ctx, t.cancel = context.WithCancelCause(r.ctx)
 	o := parser.Options{
 		Channel:           parser.ChannelText,
 		ReasoningCommands: r.cfg.ReasoningCommands,
-		StartInThink:      r.cfg.StartInThink,
+		StartInThink:      set.startInThink,
 		Legacy:            r.cfg.LegacyTags,
 	}
 	t.text = parser.New(o, sink{t, parser.ChannelText})
@@ -155,7 +159,9 @@ func (t *turn) take(d Delta) {
 	for _, c := range d.Calls {
 		t.accepted = true
 		t.outBytes += len(c.Args) + len(c.Name)
-		t.calls.add(c)
+		if t.phase != halted {
+			t.takeCall(c)
+		}
 	}
 }
 
@@ -181,6 +187,7 @@ func (t *turn) finishReading() {
 		}})
 		t.open = nil
 	}
+	t.dropGrowing()
 	t.q.close()
 	t.worker.Wait()
 }

@@ -48,6 +48,22 @@ const (
 	ApplyEditor Apply = "editor"
 )
 
+// Mode says what a session may do.
+type Mode string
+
+// The modes. ModeAsk answers questions and changes nothing; ModePlan the same,
+// and makes a plan; ModeEdit changes files, and asks before what cannot be
+// taken back; ModeAuto does not ask for deleting and shell commands.
+const (
+	ModeAsk  Mode = "ask"
+	ModePlan Mode = "plan"
+	ModeEdit Mode = "edit"
+	ModeAuto Mode = "auto"
+)
+
+// Modes lists the modes, the most careful first.
+var Modes = []Mode{ModeAsk, ModePlan, ModeEdit, ModeAuto}
+
 // Class is a kind of action that asks first, and that a headless run does only
 // when it is named in Config.Allow.
 type Class string
@@ -71,7 +87,7 @@ type Config struct {
 	BaseURL  string   `key:"base_url" env:"THINKFLOW_BASE_URL,OPENAI_BASE_URL" default:"https://api.openai.com/v1" scope:"machine" doc:"Base URL of an OpenAI-compatible API, up to and including the version (…/v1)."`
 	KeyEnv   string   `key:"key_env" env:"THINKFLOW_KEY_ENV" default:"OPENAI_API_KEY" scope:"machine" doc:"Name of the environment variable that holds the API key."`
 	KeyFile  string   `key:"key_file" env:"THINKFLOW_KEY_FILE" scope:"machine" doc:"File that holds the API key, used when the variable is empty. Only its owner may be able to read it (mode 0600). A path that starts with ~/ is taken from the home folder."`
-	Protocol Protocol `key:"protocol" env:"THINKFLOW_PROTOCOL" default:"tags" enum:"auto,tags,native" doc:"How the model gives its commands: as tf-* tags in its answer, or as native tool calls."`
+	Protocol Protocol `key:"protocol" env:"THINKFLOW_PROTOCOL" default:"auto" enum:"auto,tags,native" doc:"How the model gives its commands: as tf-* tags in its answer, or as native tool calls. auto takes what the profile of the model says (tags unless it knows better), and changes to native calls when a model broke the form of tags twice in a run."`
 
 	MaxOutputTokens int               `key:"max_output_tokens" env:"THINKFLOW_MAX_OUTPUT_TOKENS" default:"0" min:"0" unit:"tokens" doc:"Bound on one answer; 0 leaves it to the server."`
 	ContextTokens   int               `key:"context_tokens" env:"THINKFLOW_CONTEXT_TOKENS" default:"0" min:"0" unit:"tokens" doc:"Size of the model's context; 0 means unknown."`
@@ -81,9 +97,14 @@ type Config struct {
 	ExtraBody       map[string]any    `key:"extra_body" env:"THINKFLOW_EXTRA_BODY" scope:"machine" doc:"Further fields for the request body. In the environment: a JSON object."`
 	Headers         map[string]string `key:"headers" env:"THINKFLOW_HEADERS" scope:"machine" doc:"Further request headers. ${NAME} in a value is replaced by that environment variable, so that no secret stands in the file. In the environment: a JSON object."`
 
+	Profiles map[string]any `key:"profiles" env:"THINKFLOW_PROFILES" scope:"machine" doc:"What is known of models, by name of the profile: match (patterns for the model's name), protocol, no_tools, teach, start_in_think, context, max_output, send_reasoning, extra_body, price_input, price_output, price_cached. A name of the built-in table changes that row; any other adds one. In the environment: a JSON object."`
+
 	StartInThink bool `key:"start_in_think" env:"THINKFLOW_START_IN_THINK" default:"false" doc:"The answer begins inside a think block: for servers that swallow its opening tag."`
 
-	ReasoningCommands bool    `group:"Commands and changes" key:"reasoning_commands" env:"THINKFLOW_REASONING_COMMANDS" default:"true" doc:"Run predictable commands (all but read, bash and delete) that the model gives while it reasons."`
+	Mode     Mode     `group:"Commands and changes" key:"mode" env:"THINKFLOW_MODE" default:"edit" enum:"ask,plan,edit,auto" scope:"machine" doc:"What a session may do: ask only answers, plan only makes a plan, edit changes files and asks before deleting and shell commands, auto does not ask for those. It can be switched while a session goes on."`
+	ToolsOff []string `key:"tools_off" env:"THINKFLOW_TOOLS_OFF" doc:"Native tools that are not offered, by name."`
+
+	ReasoningCommands bool    `key:"reasoning_commands" env:"THINKFLOW_REASONING_COMMANDS" default:"true" doc:"Run predictable commands (all but read, bash and delete) that the model gives while it reasons."`
 	StrictTags        bool    `key:"strict_tags" env:"THINKFLOW_STRICT_TAGS" default:"false" doc:"Every tag must carry the key of the session, so that text which the model only quotes can never run."`
 	LegacyTags        bool    `key:"legacy_tags" env:"THINKFLOW_LEGACY_TAGS" default:"false" doc:"Also accept tags without the tf- prefix."`
 	History           History `key:"history" env:"THINKFLOW_HISTORY" default:"strip" enum:"strip,stub,keep" doc:"What stays of executed tags in the conversation."`

@@ -1,0 +1,168 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Code names the kind of a failed call. The set is closed.
+type Code string
+
+// The codes. With the first four the handler never ran.
+const (
+	Unknown     Code = "UNKNOWN_TOOL"
+	Invalid     Code = "INVALID_ARGUMENT"
+	Unavailable Code = "TOOL_UNAVAILABLE"
+	Permission  Code = "PERMISSION_DENIED"
+	Timeout     Code = "TIMEOUT"
+	Execution   Code = "EXECUTION_ERROR"
+)
+
+// Error is a failed call: data for the model, worded so that it knows what to
+// do next. A handler that returns one failed in an expected way (a file that is
+// not there); any other error counts as trouble with the tool itself.
+type Error struct {
+	Code    Code
+	Message string
+}
+
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+
+// Errorf makes an *Error.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{code, fmt.Sprintf(format, args...)}
+}
+
+// Output is the result of a call.
+type Output struct {
+	Text string
+	// Shrink renders the result in at most max bytes, when several results have
+	// to share a budget; nil = the text is cut.
+	Shrink func(max int) string
+}
+
+// Text is an Output without anything special.
+func Text(s string) Output { return Output{Text: s} }
+
+// Verdict is what a probe found out about an attempt that ran into a time-out.
+type Verdict string
+
+// The verdicts. After NotExecuted the call is tried once more; VerdictUnknown is
+// told as it is.
+const (
+	Succeeded      Verdict = "SUCCEEDED"
+	NotExecuted    Verdict = "NOT_EXECUTED"
+	VerdictUnknown Verdict = "UNKNOWN"
+)
+
+// Call is one call on its way to a handler.
+type Call[E any] struct {
+	Env  E
+	ID   string
+	N    int // number of the call in its answer, from 1
+	Name string
+	Args json.RawMessage // a JSON object
+	// Budget is how many bytes of result are wanted at most.
+	Budget int
+	// Attempt counts from 1; 2 is the one retry after a probe said NotExecuted.
+	Attempt int
+}
+
+// Tool is one native tool. Define makes one of a typed handler.
+type Tool[E any] struct {
+	Name        string
+	Description string
+	// Parameters is the JSON schema of the arguments; null = any object.
+	Parameters json.RawMessage
+	// Effects: the tool changes something. Such calls run alone and in order, and
+	// are not retried without a Probe.
+	Effects bool
+	// Alone tells whether this call must not run beside others; nil = Effects.
+	Alone func(args json.RawMessage) bool
+	// Timeout bounds one attempt; 0 = the caller's context only.
+	Timeout time.Duration
+	// Ready says why the tool cannot be called now; nil = it always can.
+	Ready func(E) error
+	// Handle does the work. It must return soon after its context ends.
+	Handle func(context.Context, Call[E]) (Output, error)
+	// Probe finds out, without side effects, what became of an attempt that ran
+	// into its time-out. With Succeeded it returns the result.
+	Probe func(context.Context, Call[E]) (Verdict, Output)
+	// Check finds out, without side effects, whether a tool that was in trouble
+	// works again; nil = the next call shows it.
+	Check func(context.Context, E) error
+
+	schema *jsonschema.Resolved
+}
+
+// Define completes t with a typed handler: the schema comes from A and is what
+// arguments are validated against. It panics when A has no schema, which is a
+// mistake in the program.
+func Define[E, A any](t Tool[E], handle func(context.Context, Call[E], A) (Output, error)) Tool[E] {
+	schema, err := jsonschema.For[A](nil)
+	if err != nil {
+		panic("tool " + t.Name + ": " + err.Error())
+	}
+	if t.Parameters, err = json.Marshal(schema); err != nil {
+		panic("tool " + t.Name + ": " + err.Error())
+	}
+	if t.schema, err = schema.Resolve(nil); err != nil {
+		panic("tool " + t.Name + ": " + err.Error())
+	}
+	t.Handle = func(ctx context.Context, c Call[E]) (Output, error) {
+		var args A
+		if err := json.Unmarshal(c.Args, &args); err != nil {
+			return Output{}, Errorf(Invalid, "%v", err)
+		}
+		return handle(ctx, c, args)
+	}
+	return t
+}
+
+// resolve makes the schema of a tool that came with its parameters.
+func (t *Tool[E]) resolve() error {
+	if t.schema != nil || len(t.Parameters) == 0 {
+		return nil
+	}
+	var s jsonschema.Schema
+	if err := json.Unmarshal(t.Parameters, &s); err != nil {
+		return fmt.Errorf("tool %s: its schema cannot be read: %w", t.Name, err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		return fmt.Errorf("tool %s: its schema cannot be used: %w", t.Name, err)
+	}
+	t.schema = resolved
+	return nil
+}
+
+// Validate checks arguments against the schema. The error is an *Error.
+func (t *Tool[E]) Validate(args json.RawMessage) error {
+	var v any
+	if err := json.Unmarshal(args, &v); err != nil {
+		return Errorf(Invalid, "%v", err)
+	}
+	if _, ok := v.(map[string]any); !ok {
+		return Errorf(Invalid, "arguments must be an object")
+	}
+	if t.schema == nil {
+		return nil
+	}
+	if err := t.schema.Validate(v); err != nil {
+		return Errorf(Invalid, "%s", strings.TrimPrefix(err.Error(), "validating root: "))
+	}
+	return nil
+}
+
+// alone tells whether the call must not run beside others.
+func (t *Tool[E]) alone(args json.RawMessage) bool {
+	if t.Alone != nil {
+		return t.Alone(args)
+	}
+	return t.Effects
+}

@@ -37,9 +37,11 @@ var layers = map[string]layer{
 	"workspace": {thirdParty: []string{"github.com/sergi/go-diff/...", "golang.org/x/text/...", "golang.org/x/sys/...", "golang.org/x/sync/...", "github.com/sabhiram/go-gitignore", "github.com/bmatcuk/doublestar/v4"}},
 	"ledger":    {thirdParty: []string{"modernc.org/sqlite/...", "github.com/gofrs/flock", "golang.org/x/sys/..."}},
 	"agent": {
-		own:        []string{"parser", "workspace", "ledger", "agent/thinking", "internal/config", "internal/policy", "internal/redact", "internal/sandbox", "internal/shellrules", "internal/trust"},
+		own:        []string{"parser", "workspace", "ledger", "agent/profile", "agent/registry", "agent/thinking", "internal/config", "internal/policy", "internal/redact", "internal/sandbox", "internal/shellrules", "internal/trust"},
 		thirdParty: []string{"github.com/rs/xid", "github.com/google/jsonschema-go/...", "github.com/cenkalti/backoff/v5", "github.com/dustin/go-humanize", "golang.org/x/sync/...", "golang.org/x/sys/..."},
 	},
+	"agent/profile":  {},
+	"agent/registry": {thirdParty: []string{"github.com/google/jsonschema-go/...", "github.com/sony/gobreaker/v2"}},
 	"agent/thinking": {},
 	"agent/openai":   {own: []string{"agent"}, thirdParty: []string{"github.com/sashabaranov/go-openai/..."}},
 	"lsp": {
@@ -379,7 +381,7 @@ func TestEventsAreDocumented(t *testing.T) {
 			t.Errorf("docs/events.md has no row for %s", typ)
 		}
 	}
-	for _, v := range []any{agent.Event{}, agent.CommandEvent{}, agent.ToolEvent{}, agent.ApprovalEvent{}, agent.PlanItem{}, agent.Usage{}, agent.RunResult{}} {
+	for _, v := range []any{agent.Event{}, agent.CommandEvent{}, agent.ToolEvent{}, agent.ApprovalEvent{}, agent.PlanItem{}, agent.ThoughtEvent{}, agent.Usage{}, agent.RunResult{}} {
 		typ := reflect.TypeOf(v)
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")

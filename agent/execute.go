@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"thinkflow/internal/config"
 	"thinkflow/agent/registry"
+	"thinkflow/internal/config"
 	"thinkflow/ledger"
 	"thinkflow/parser"
 	"thinkflow/workspace"

@@ -29,7 +29,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, 24*1024, c.AttachBudget)
 	assert.Equal(t, 64*1024, c.ResultBudget)
 	assert.Equal(t, 2*time.Minute, c.FirstTokenTimeout)
-	assert.Equal(t, ProtocolTags, c.Protocol)
+	assert.Equal(t, ProtocolAuto, c.Protocol)
 	assert.True(t, c.ReasoningCommands)
 	assert.Nil(t, c.Temperature)
 }

@@ -94,23 +94,27 @@ func nearest(name string, keys []Key) string {
 	return best
 }
 
-// distance is the Levenshtein distance of a and b, in bytes.
+// distance is the edit distance of a and b in bytes, where two neighbours that
+// changed places count once.
 func distance(a, b string) int {
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	for j := range last {
+		last[j] = j
 	}
 	for i := range len(a) {
-		diag := row[0]
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := diag
+			cost := last[j]
 			if a[i] != b[j] {
 				cost++
 			}
-			diag = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				cost = min(cost, before[j-1]+1)
+			}
+			row[j+1] = min(cost, row[j]+1, last[j+1]+1)
 		}
+		before, last, row = last, row, before
 	}
-	return row[len(b)]
+	return last[len(b)]
 }

@@ -365,8 +365,8 @@ func inNativeWords(s string) string {
 
 // dropGrowing tells of commands that were begun and will never be complete.
 func (t *turn) dropGrowing() {
-	if t.ended {
-		return // what is not complete is told as a failure
+	if t.stopped() == stopNone && t.err == nil {
+		return // the answer is whole: what is not complete is told as a failure
 	}
 	for n := range len(t.calls.calls) {
 		g := t.growing[n]

@@ -187,9 +187,9 @@ func (t *turn) finishReading() {
 		}})
 		t.open = nil
 	}
-	t.dropGrowing()
 	t.q.close()
 	t.worker.Wait()
+	t.dropGrowing()
 }
 
 // halt takes nothing more from the message. Reader's goroutine only.

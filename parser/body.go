@@ -154,14 +154,8 @@ func (l *lane) feedBody(s string) string {
 	if b.break0 != breakDone {
 		s = b.skipBreak(s)
 	}
-	if b.state == bodyScan && b.at == b.text.Len() && len(s) <= minPiece && tagless(s) {
-		// Most small chunks are nothing but content.
-		b.write(s)
-		b.at = b.text.Len()
-		b.mark = b.at
-		l.steps += len(s)
-		b.publish()
-		b.settled()
+	if b.state == bodyScan && b.at == b.text.Len() && len(s) <= minPiece && nextTag(s) < 0 {
+		b.takeContent(s)
 		return ""
 	}
 	for s != "" && !l.p.stopped {
@@ -176,18 +170,38 @@ func (l *lane) feedBody(s string) string {
 	return ""
 }
 
-// tagless reports whether s has no "<". Deltas of models are so short that a
-// call to the vectorised search costs more than a loop.
-func tagless(s string) bool {
+// takeContent takes a small chunk that is nothing but content, as most are.
+// What matters here is the time that one delta of a model costs.
+func (b *body) takeContent(s string) {
+	b.write(s)
+	n := b.text.Len()
+	b.at, b.mark = n, n
+	b.l.steps += len(s)
+	p := b.l.p
+	if !b.keep || n > p.opts.MaxBody || p.stopped {
+		b.publish()
+		b.settled()
+		return
+	}
+	b.sent = n
+	p.sink.Progress(Progress{ID: b.cmd.ID, Delta: s, Total: n})
+	if n-b.hashed >= digestAt {
+		b.digest(n)
+	}
+}
+
+// nextTag returns the place of the first "<" in s, or -1. Deltas of models are
+// so short that a call to the vectorised search costs more than a loop.
+func nextTag(s string) int {
 	if len(s) > 16 {
-		return strings.IndexByte(s, '<') < 0
+		return strings.IndexByte(s, '<')
 	}
 	for i := range len(s) {
 		if s[i] == '<' {
-			return false
+			return i
 		}
 	}
-	return true
+	return -1
 }
 
 // leaveBody goes back to the text after the closing tag. Of in, what comes

@@ -124,7 +124,7 @@ func (b *body) matchPart(v string, final bool) (wait bool) {
 	e := &b.edit
 	open, close, otherOpen, otherClose := e.tags()
 	for {
-		i := strings.IndexByte(v[b.at:], '<')
+		i := nextTag(v[b.at:])
 		if i < 0 {
 			b.l.steps += len(v) - b.at
 			b.at, b.mark = len(v), len(v)

@@ -59,7 +59,7 @@ func (b *body) matchBlank(v string, final bool) (wait bool) {
 // matchContent looks for the next tag of the body's own name.
 func (b *body) matchContent(v string, final bool) (wait bool) {
 	for {
-		i := strings.IndexByte(v[b.at:], '<')
+		i := nextTag(v[b.at:])
 		if i < 0 {
 			b.l.steps += len(v) - b.at
 			b.at, b.mark = len(v), len(v)
@@ -68,7 +68,7 @@ func (b *body) matchContent(v string, final bool) (wait bool) {
 		b.l.steps += i + 1
 		b.at += i
 		rest := v[b.at:]
-		if len(rest) > 2 && !b.mayStart(rest) {
+		if len(rest) > 1 && !b.mayStart(rest) {
 			b.at++
 			continue
 		}
@@ -94,13 +94,13 @@ func (b *body) matchContent(v string, final bool) (wait bool) {
 	}
 }
 
-// mayStart is a quick look at s, a "<" and at least two bytes more.
+// mayStart is a quick look at s, a "<" and at least one byte more.
 func (b *body) mayStart(s string) bool {
 	switch s[1] {
 	case '/':
-		return s[2] == b.closeStart[2] || s[2] == 't'
+		return len(s) == 2 || s[2] == b.closeStart[2] || s[2] == 't'
 	case b.openStart[1]:
-		return s[2] == b.openStart[2]
+		return len(s) == 2 || s[2] == b.openStart[2]
 	}
 	return false
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,15 +24,29 @@ func (d deltas) Stream(context.Context, *agent.Request) (agent.Stream, error) {
 	return &deltaStream{left: d}, nil
 }
 
-type deltaStream struct{ left deltas }
+type deltaStream struct {
+	left  deltas
+	every time.Duration // between deltas; 0 = as fast as they are taken
+}
 
 func (s *deltaStream) Recv() (agent.Delta, error) {
 	if len(s.left) == 0 {
 		return agent.Delta{}, io.EOF
 	}
+	if s.every > 0 {
+		time.Sleep(s.every)
+	}
 	d := s.left[0]
 	s.left = s.left[1:]
 	return d, nil
+}
+
+// paced is a model that sends a delta each 20 ms: a whole command of a quick
+// model, 2,000 tokens a second.
+type paced deltas
+
+func (d paced) Stream(context.Context, *agent.Request) (agent.Stream, error) {
+	return &deltaStream{left: deltas(d), every: 20 * time.Millisecond}, nil
 }
 
 func (s *deltaStream) Close() error { return nil }
@@ -45,7 +60,7 @@ func chop(text string) deltas {
 	return append(out, agent.Delta{Finish: "stop"})
 }
 
-func benchEngine(b *testing.B, m agent.Model, dry bool) *agent.Engine {
+func benchEngine(b *testing.B, m agent.Model) *agent.Engine {
 	b.Helper()
 	loaded, err := config.Load(config.Options{NoFile: true, Env: func(string) (string, bool) { return "", false }})
 	require.NoError(b, err)
@@ -65,25 +80,33 @@ func benchEngine(b *testing.B, m agent.Model, dry bool) *agent.Engine {
 
 // BenchmarkDelta is the cost of one delta of text in the loop, without sinks.
 func BenchmarkDelta(b *testing.B) {
-	e := benchEngine(b, chop(strings.Repeat("some words of an answer\n", max(b.N/6, 1))), true)
+	e := benchEngine(b, chop(strings.Repeat("some words of an answer\n", max(b.N/6, 1))))
 	b.ResetTimer()
 	res, err := e.Run(b.Context(), agent.RunRequest{Task: "x", DryRun: true})
 	require.NoError(b, err)
 	require.Equal(b, agent.StateDone, res.State)
 }
 
-// BenchmarkFortyWrites is one answer with 40 writes: one call, and the time from
-// a closing tag to its recorded effect.
+// BenchmarkFortyWrites is one answer with 40 writes of 4 KB: one call, and the
+// time from a closing tag to its recorded effect, of a model that sends 50
+// commands a second and of one that sends all at once.
 func BenchmarkFortyWrites(b *testing.B) {
-	var text strings.Builder
+	var all strings.Builder
+	var commands paced
 	for i := range 40 {
-		fmt.Fprintf(&text, "<tf-write id=\"%d\" path=\"f%d.txt\">\n%s</tf-write>\n", i+1, i, strings.Repeat("a line of text, as long as lines are\n", 100))
+		text := fmt.Sprintf("<tf-write id=\"%d\" path=\"f%d.txt\">\n%s</tf-write>\n", i+1, i, strings.Repeat("a line of text, as long as lines are\n", 110))
+		all.WriteString(text)
+		commands = append(commands, agent.Delta{Text: text})
 	}
-	answer := chop(text.String())
+	b.Run("50 a second", func(b *testing.B) { fortyWrites(b, append(commands, agent.Delta{Finish: "stop"})) })
+	b.Run("at once", func(b *testing.B) { fortyWrites(b, chop(all.String())) })
+}
+
+func fortyWrites(b *testing.B, m agent.Model) {
 	var micros []int64
 	calls := 0
 	for range b.N {
-		e := benchEngine(b, answer, false)
+		e := benchEngine(b, m)
 		res, err := e.Run(b.Context(), agent.RunRequest{Task: "write", Events: func(ev agent.Event) {
 			if ev.Type == agent.CommandCompleted {
 				micros = append(micros, ev.Command.Micros)

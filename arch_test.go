@@ -61,6 +61,7 @@ var layers = map[string]layer{
 	"internal/redact":      {},
 	"internal/trust":       {thirdParty: []string{"github.com/gofrs/flock"}},
 	"internal/secretstore": {thirdParty: []string{"github.com/zalando/go-keyring"}},
+	"internal/attacks":     {}, // tests only
 	// The fake editor is an LSP client for tests; no program imports it.
 	"internal/fakeeditor": {thirdParty: []string{"go.lsp.dev/..."}},
 }

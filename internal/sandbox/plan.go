@@ -122,11 +122,17 @@ func (p *plan) guarded(want func(entry) bool) []string {
 	return outermost(out)
 }
 
-// environment is Spec.Env with the temporary folder, the caches and a PATH that
-// has absolute entries only: "." or an empty entry would let the workspace stand
+// environment is Spec.Env with the temporary folder, the caches, what keeps git
+// from repositories in disguise, and a PATH that has absolute entries only: "." or an empty entry would let the workspace stand
 // in for any program.
 func (p *plan) environment(temp string) []string {
-	set := map[string]string{"TMPDIR": temp, "TEMP": temp, "TMP": temp}
+	set := map[string]string{
+		"TMPDIR": temp, "TEMP": temp, "TMP": temp,
+		// A folder with files named HEAD, config, objects and refs is a repository
+		// to git, whose configuration names programs to run. None of these names
+		// is protected; so only what is given as a repository counts as one.
+		"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.bareRepository", "GIT_CONFIG_VALUE_0": "explicit",
+	}
 	if p.cache != "" {
 		set["XDG_CACHE_HOME"] = p.cache
 		set["GOCACHE"] = filepath.Join(p.cache, "go-build")

@@ -343,8 +343,16 @@ func findTools() tools {
 	} else {
 		t.shell = []string{"/bin/sh", "-c"}
 	}
-	t.bwrap, _ = lookPathAbs("bwrap")
+	// Ubuntu lets only this one make user namespaces.
+	if t.bwrap = "/usr/bin/bwrap"; !isFile(t.bwrap) {
+		t.bwrap, _ = lookPathAbs("bwrap")
+	}
 	return t
+}
+
+func isFile(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.Mode().IsRegular()
 }
 
 // lookPathAbs finds a program in the absolute entries of PATH only.

@@ -432,6 +432,20 @@ func TestUnconfinedStillCompares(t *testing.T) {
 	require.FileExists(t, filepath.Join(y.outside, "g"))
 }
 
+// A bare repository in disguise, made of files that nobody protects, runs nothing.
+func TestRepositoryInDisguise(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git")
+	}
+	eachKind(t, func(t *testing.T, s *Sandbox) {
+		y := newYard(t, s)
+		got := y.run(`mkdir -p src/evil/objects src/evil/refs && cd src/evil && echo 'ref: refs/heads/main' > HEAD &&
+printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "touch '$PWD'/ran; false"\n' > config && git status; git diff; ls`)
+		require.NotContains(t, got.out, "ran\n", got.out)
+		require.NoFileExists(t, filepath.Join(y.root, "src/evil/ran"))
+	})
+}
+
 func TestCacheIsWritable(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *Sandbox) {
 		y := newYard(t, s)

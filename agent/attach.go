@@ -24,7 +24,8 @@ func (r *run) firstMessage(req RunRequest) {
 	var b strings.Builder
 	b.WriteString(req.Task)
 	r.s.learn(req.Task, "the task")
-	budget := r.cfg.AttachBudget
+	r.s.rememberTask(req.Task)
+	budget := r.resultBudget(r.setup(), r.cfg.AttachBudget, attachShare)
 	have := map[string]bool{}
 	for _, a := range req.Attachments {
 		if a.Kind != "selection" {
@@ -39,12 +40,14 @@ func (r *run) firstMessage(req RunRequest) {
 			title = a.Kind + " " + title
 		}
 		r.s.learn(a.Text, title)
+		r.s.rememberAttached(title)
 		r.knowAttached(a)
 		b.WriteString("\n\n" + fenceData(title, a.Text))
 	}
 	for _, f := range r.namedFiles(req.Task, have, budget) {
 		r.s.know(f.Target.Abs, f.Hash)
 		r.s.learn(f.Text, f.Target.Display)
+		r.s.rememberAttached(f.Target.Display)
 		b.WriteString("\n\n" + fenceData("file "+f.Header, f.Text))
 	}
 	r.s.append(Message{Role: RoleUser, Content: b.String()})

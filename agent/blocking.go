@@ -173,6 +173,7 @@ func (t *turn) bash(c *parser.Command) {
 		o.status, o.code, o.message = string(ledger.StatusUncertain), "killed", res.killed
 	}
 	t.settleOutcome(led, t.key(c), o)
+	t.r.s.ran(c.Cmd, res)
 	t.completed(c, o)
 	t.r.s.learn(res.output, "the output of a command")
 	if t.r.ctx.Err() != nil {

@@ -66,7 +66,7 @@ func (t *turn) shareBudget(answers []*answer) {
 	for i := range t.results {
 		outs = append(outs, &t.results[i].out)
 	}
-	share(t.r.cfg.ResultBudget, outs)
+	share(t.r.resultBudget(t.set, t.r.cfg.ResultBudget, resultShare), outs)
 }
 
 // callsBarred says why no further call of this answer is executed.

@@ -59,7 +59,8 @@ type Engine struct {
 
 	ledgerOpened bool
 	uncertain    map[*workspace.Change]uncertainEdit
-	toldProfiles bool // what is wrong in the user's profiles
+	toldProfiles bool           // what is wrong in the user's profiles
+	contexts     map[string]int // tokens, by model, as the endpoint told; 0 = asked
 }
 
 // New makes an engine.

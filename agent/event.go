@@ -142,6 +142,10 @@ type Usage struct {
 	OutputTokens    int `json:"output_tokens"`
 	CachedTokens    int `json:"cached_tokens,omitempty"`
 	ReasoningTokens int `json:"reasoning_tokens,omitempty"`
+	// RequestBytes is the size of all requests (messages and tools), ReusedBytes
+	// how much of it was, byte for byte, the beginning of the request before.
+	RequestBytes int `json:"request_bytes,omitempty"`
+	ReusedBytes  int `json:"reused_bytes,omitempty"`
 	// Estimated: at least one request did not report its usage (a cancelled
 	// stream, a server without usage) and was estimated from bytes.
 	Estimated bool    `json:"estimated,omitempty"`

@@ -345,14 +345,6 @@ func (t *turn) skip(it item) {
 	t.r.emit.emit(Event{Type: CommandSkipped, Command: ev, Reason: o.message})
 }
 
-// flowOf is the flow of a command that runs while the model is streaming.
-func flowOf(c *parser.Command) ledger.Flow {
-	if c.Channel == ChannelNative {
-		return ledger.FlowNative
-	}
-	return ledger.FlowStreamed
-}
-
 func (t *turn) cancelled(it item) {
 	if it.cmd == nil {
 		return

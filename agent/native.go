@@ -380,3 +380,11 @@ func (t *turn) dropGrowing() {
 		}})
 	}
 }
+
+// flowOf is the flow of a command that runs while the model is streaming.
+func flowOf(c *parser.Command) ledger.Flow {
+	if c.Channel == ChannelNative {
+		return ledger.FlowNative
+	}
+	return ledger.FlowStreamed
+}

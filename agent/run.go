@@ -50,8 +50,10 @@ type run struct {
 	journal   *journal
 
 	usage      Usage
-	interrupts int // answers in a row that broke off
-	broken     int // answers whose tags could not be read
+	interrupts int   // answers in a row that broke off
+	broken     int   // answers whose tags could not be read
+	overflowed error // the last answer ended because the context was full
+	shrunk     bool  // a refused request was made smaller, and no answer came since
 	text       string
 
 	mu        sync.Mutex // guards all below
@@ -96,7 +98,7 @@ func (r *run) openLedger() (*ledger.Ledger, error) {
 	if err := led.StartSession(ledger.Session{ID: r.s.id, Title: firstLine(r.task), Started: r.started}); err != nil {
 		return nil, err
 	}
-	err = led.StartRun(ledger.Run{ID: r.id, Session: r.s.id, Task: r.task, Model: r.cfg.Model, Dir: r.dir(), Started: r.started})
+	err = led.StartRun(ledger.Run{ID: r.id, Session: r.s.id, Task: r.task, Model: r.settings().Model, Dir: r.dir(), Started: r.started})
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +118,7 @@ func (r *run) loop(req RunRequest) RunResult {
 	if !r.dryRun {
 		go func() { _, _ = r.ledger() }() // while the first request is on its way
 	}
-	r.emit.emit(Event{Type: RunStarted, Session: r.s.id, Task: r.task, Model: r.cfg.Model, Dir: r.dir()})
+	r.emit.emit(Event{Type: RunStarted, Session: r.s.id, Task: r.task, Model: r.settings().Model, Dir: r.dir()})
 	r.firstMessage(req)
 	for n := 1; ; n++ {
 		if reason := r.bound(n); reason != "" {
@@ -139,7 +141,11 @@ func (r *run) loop(req RunRequest) RunResult {
 // (case LR-09), and reads it.
 func (r *run) oneTurn(n int) (*turn, error) {
 	set := r.setup()
-	req := r.request(set)
+	r.askContext(set.Model)
+	req, err := r.fitting(set)
+	if err != nil {
+		return nil, err
+	}
 	retry := newRetry(r.cfg.Retries, r.cfg.RetryCap)
 	for {
 		t := r.newTurn(n, set)
@@ -156,7 +162,15 @@ func (r *run) oneTurn(n int) (*turn, error) {
 			return t, nil // after() says what ran
 		}
 		if err == nil || t.accepted {
+			r.shrunk = r.shrunk && err != nil
 			return t, nil
+		}
+		if isOverflow(err) {
+			if req, err = r.shrinkRefused(set, req, err); err != nil {
+				return nil, err
+			}
+			r.emit.emit(Event{Type: TurnRestarted, Reason: "the request was too large for the model; trying again with a shorter conversation"})
+			continue
 		}
 		wait, reason := retry.next(err)
 		if reason != "" {
@@ -191,17 +205,14 @@ func (r *run) account(t *turn, req *Request) {
 	if t.outBytes == 0 && t.usage == nil && t.err != nil {
 		return // the provider did nothing
 	}
-	in := 0
-	for _, m := range req.Messages {
-		in += len(m.Content)
-		for _, c := range m.ToolCalls {
-			in += len(c.Arguments) + len(c.Name)
-		}
+	in := req.bytes()
+	r.usage.RequestBytes += in
+	r.usage.ReusedBytes += req.reused(r.s.sent)
+	r.s.sent = req
+	if t.usage != nil {
+		r.s.reported(req.Model, in, t.usage.Input)
 	}
-	for _, tool := range req.Tools {
-		in += len(tool.Description) + len(tool.Parameters) + len(tool.Name)
-	}
-	r.usage.addTurn(t.usage, in, t.outBytes, t.set.price)
+	r.usage.addTurn(t.usage, r.s.tokensFor(req.Model, in), t.outBytes, t.set.price)
 	u := r.usage
 	r.emit.emit(Event{Type: UsageReported, Usage: &u})
 }
@@ -233,7 +244,10 @@ func (r *run) after(t *turn) *RunResult {
 	if t.err != nil {
 		r.interrupts++
 		var me *ModelError
-		if errors.As(t.err, &me) && !me.Retryable || r.interrupts > r.cfg.Retries {
+		switch {
+		case isOverflow(t.err) && !r.shrunk:
+			r.overflowed = t.err
+		case errors.As(t.err, &me) && !me.Retryable, r.interrupts > r.cfg.Retries:
 			r.closeEarly(t)
 			res := r.endWith(t.err)
 			return &res
@@ -314,6 +328,7 @@ func (r *run) stuck(t *turn) string {
 func (r *run) changed(ch *workspace.Change) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.s.rememberChange(ch)
 	r.changes++
 	clear(r.failures)
 	for _, f := range changedFiles(ch) {
@@ -326,6 +341,7 @@ func (r *run) unchanged(x *executed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, f := range x.files {
+		r.s.rememberUndone(f)
 		if r.files[f]--; r.files[f] <= 0 {
 			delete(r.files, f)
 		}
@@ -353,11 +369,14 @@ func (r *run) count(t *turn) {
 
 // endWith ends the run for an error of the provider or of its context.
 func (r *run) endWith(err error) RunResult {
+	var tooLarge *errTooLarge
 	switch {
 	case errors.Is(err, errWall):
 		return r.end(StateStopped, fmt.Sprintf("stopped after %s (max_wall)", r.cfg.MaxWall))
 	case r.ctx.Err() != nil:
 		return r.end(StateCancelled, "what was applied stays")
+	case errors.As(err, &tooLarge):
+		return r.end(StateStopped, err.Error())
 	}
 	return r.end(StateFailed, err.Error())
 }
@@ -428,6 +447,7 @@ func (r *run) takeSteer() bool {
 	r.mu.Unlock()
 	for _, text := range texts {
 		r.s.learn(text, "a message of the user")
+		r.s.rememberTask(text)
 		r.s.append(Message{Role: RoleUser, Content: text})
 	}
 	return len(texts) > 0

@@ -28,6 +28,10 @@ type session struct {
 	thoughts thinking.History
 	plan     []PlanItem
 	noTags   map[string]bool // models that broke the form of tags (protocol auto)
+	memory   memory
+	rates    map[string]float64 // tokens a byte, by model, as reported
+	contexts map[string]int     // tokens, by model, as its server told
+	sent     *Request           // the last request, for what the next one reuses of it
 }
 
 func newSession(id string, c *config.Config) *session {

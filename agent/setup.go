@@ -46,6 +46,9 @@ func (r *run) setup() *setup {
 	s.sendReasoning = c.SendReasoning || p.SendReasoning
 	s.context = c.ContextTokens
 	if s.context == 0 {
+		s.context = r.e.contextOf(s.Model)
+	}
+	if s.context == 0 {
 		s.context = p.Context
 	}
 	s.maxOutput = c.MaxOutputTokens

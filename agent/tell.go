@@ -48,6 +48,7 @@ func (t *turn) toHistory() []PreparedCall {
 		}
 	}
 	t.r.s.append(m)
+	t.r.s.rememberSaid(m)
 	return calls
 }
 
@@ -82,6 +83,9 @@ func (t *turn) tell(due bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var b strings.Builder
+	if t.failed != nil {
+		t.r.s.failedCommand(t.failed.o)
+	}
 	if t.failed != nil && t.failed.o.channel != ChannelNative { // a native call has its result
 		t.r.s.toldElsewhere(t.failed.o.key)
 		b.WriteString(errorMessage(t.failed, t.applied, t.skipped))

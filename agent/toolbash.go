@@ -37,6 +37,7 @@ func bashTool(_ context.Context, c toolCall, a bashArgs) (toolOutput, error) {
 		o.status, o.code, o.message = string(ledger.StatusUncertain), "killed", res.killed
 	}
 	t.settleOutcome(led, key, o)
+	t.r.s.ran(a.Command, res)
 	if res.killed != "" {
 		return toolOutput{}, registry.Errorf(registry.Timeout, "%s\n%s", res.state(), res.output)
 	}

@@ -114,7 +114,7 @@ func (b *toolbox) call(ctx context.Context, t *turn, c PreparedCall, budget int)
 	case c.Problem != "":
 		return toolOutput{}, registry.Errorf(registry.Invalid, "%s", c.Problem)
 	}
-	call := toolCall{Env: t, ID: c.History.ID, Name: name, Args: c.Arguments, Budget: budget}
+	call := toolCall{Env: t, ID: c.History.ID, N: c.N, Name: name, Args: c.Arguments, Budget: budget}
 	return b.Call(ctx, call, func(*registry.Tool[*turn]) error { return b.permit(t, name, c.Arguments) })
 }
 

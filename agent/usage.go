@@ -8,9 +8,10 @@ func tokensOf(n int) int { return (n + 3) / 4 }
 type price struct{ input, output, cached float64 }
 
 // addTurn accounts one request. reported is what the provider said, nil when
-// the stream was cancelled or the server said nothing; then both sides are
-// estimated from bytes and the total is flagged: unknown is not 0.
-func (u *Usage) addTurn(reported *TurnUsage, inBytes, outBytes int, p price) {
+// the stream was cancelled or the server said nothing; then the input is what
+// was estimated, the output is estimated from its bytes, and the total is
+// flagged: unknown is not 0.
+func (u *Usage) addTurn(reported *TurnUsage, estimated, outBytes int, p price) {
 	in, out, cached := -1, -1, 0
 	if reported != nil {
 		in, out = reported.Input, reported.Output
@@ -22,7 +23,7 @@ func (u *Usage) addTurn(reported *TurnUsage, inBytes, outBytes int, p price) {
 		}
 	}
 	if in < 0 {
-		in, u.Estimated = tokensOf(inBytes), true
+		in, u.Estimated = estimated, true
 	}
 	if out < 0 {
 		out, u.Estimated = tokensOf(outBytes), true

@@ -74,7 +74,10 @@ type Client struct {
 	learnt map[string]dialect
 }
 
-var _ agent.Model = (*Client)(nil)
+var (
+	_ agent.Model = (*Client)(nil)
+	_ agent.Sizer = (*Client)(nil)
+)
 
 // dialect is what was learnt about one model of the endpoint.
 type dialect struct {

@@ -97,6 +97,21 @@ func parseModels(body []byte) ([]ModelInfo, error) {
 	return out, nil
 }
 
+// ContextTokens is the size of the model's context as the endpoint tells it, in
+// tokens; 0 = it does not. It implements agent.Sizer.
+func (c *Client) ContextTokens(ctx context.Context, model string) int {
+	models, err := c.Models(ctx)
+	if err != nil {
+		return 0
+	}
+	for _, m := range models {
+		if m.ID == model || m.ID == model+":latest" { // Ollama's default tag
+			return m.ContextTokens
+		}
+	}
+	return 0
+}
+
 // Probe is what a test request showed.
 type Probe struct {
 	Endpoint string // base URL, without secrets

@@ -102,14 +102,14 @@ func (l *lab) spec(line string) sandbox.Spec {
 	w := l.space(workspace.Options{})
 	return sandbox.Spec{
 		Line: line, Roots: []string{l.root}, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")},
-		Classify: func(path string, _ bool) sandbox.Class {
-			target, err := w.Resolve(path, workspace.AccessDelete)
-			ref, refused := workspace.AsRefusal(err)
-			switch {
-			case refused && ref.Code == workspace.CodeForbidden:
+		Classify: func(path string, dir bool) sandbox.Class {
+			switch w.ClassifyName(path, dir) {
+			case workspace.NameForbidden:
 				return sandbox.VCS
-			case err == nil && target.Protected:
+			case workspace.NameProtected:
 				return sandbox.Protected
+			case workspace.NameDenied:
+				return sandbox.Hide
 			}
 			return sandbox.Free
 		},

@@ -63,17 +63,16 @@ func newPlan(spec Spec, t tools) (*plan, error) {
 		p.argv = append(slices.Clone(t.shell), spec.Line)
 	}
 
-	for _, h := range spec.Hidden {
+	var err error
+	if p.before, err = takeStock(p); err != nil {
+		return nil, err
+	}
+	for _, h := range slices.Concat(spec.Hidden, p.before.hide) {
 		if real, err := filepath.EvalSymlinks(h); err == nil {
 			p.hidden = append(p.hidden, real)
 		}
 	}
 	p.hidden = outermost(p.hidden)
-
-	var err error
-	if p.before, err = takeStock(p); err != nil {
-		return nil, err
-	}
 	p.guard = p.guarded(func(entry) bool { return true })
 	p.carve = p.guarded(func(e entry) bool { return e.in == "" })
 

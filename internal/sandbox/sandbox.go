@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 )
@@ -60,6 +61,7 @@ const (
 	Free      Class = iota // may be written
 	Protected              // may not, whether it exists or not
 	VCS                    // version control metadata: as Protected, unless Grants.Git
+	Hide                   // may not even be read
 	Skip                   // a folder that need not be looked into
 )
 
@@ -337,11 +339,11 @@ func (unconfined) command(ctx context.Context, p *plan) (*Command, error) {
 }
 
 func findTools() tools {
-	var t tools
+	t := tools{shell: []string{"/bin/sh", "-c"}}
 	if path, err := lookPathAbs("bash"); err == nil {
 		t.shell = []string{path, "-c"}
-	} else {
-		t.shell = []string{"/bin/sh", "-c"}
+	} else if runtime.GOOS == "windows" {
+		t.shell = []string{"cmd", "/d", "/c"}
 	}
 	// Ubuntu lets only this one make user namespaces.
 	if t.bwrap = "/usr/bin/bwrap"; !isFile(t.bwrap) {

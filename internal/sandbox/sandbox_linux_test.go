@@ -281,6 +281,16 @@ func TestHidden(t *testing.T) {
 		got := y.run(`cat src/key private/k `+y.outside+`/f; ln -s ../private src/p; cat src/p/k; cp -r private src/copy; cat src/copy/k`, hide)
 		require.NotContains(t, got.out, "sk-hidden")
 		require.NotContains(t, got.out, "outside\n")
+
+		got = y.run(`cat src/key private/k`, func(s *Spec) {
+			s.Classify = func(path string, _ bool) Class {
+				if filepath.Base(path) == "key" || filepath.Base(path) == "private" {
+					return Hide
+				}
+				return Free
+			}
+		})
+		require.NotContains(t, got.out, "sk-hidden")
 	})
 }
 

@@ -29,7 +29,8 @@ func bulky(name string) bool {
 // stock is what stood at the protected places at one moment.
 type stock struct {
 	entries map[string]entry
-	cut     bool // the walk was bounded
+	hide    []string // found on the way: may not be read
+	cut     bool     // the walk was bounded
 }
 
 // entry is one file, folder or link at a protected place.
@@ -115,6 +116,8 @@ func (s *stock) walk(p *plan, root string, seen *int) error {
 		switch {
 		case class == Protected, class == VCS:
 			s.add(p, path, class)
+		case class == Hide:
+			s.hide = append(s.hide, path)
 		case class == Skip, d.IsDir() && bulky(d.Name()):
 		default:
 			return nil

@@ -179,7 +179,7 @@ var normal = []struct {
 	{regexp.MustCompile(`"micros":\d+`), `"micros":0`},
 	{regexp.MustCompile(`"hash":"[0-9a-f]+"`), `"hash":"HASH"`},
 	{regexp.MustCompile(`(about )?[\d,.]+k? tokens in, [\d,.]+k? out`), "TOKENS"},
-	{regexp.MustCompile(`"input_tokens":\d+`), `"input_tokens":0`},
+	{regexp.MustCompile(`"usage":\{[^}]*\}`), `"usage":{}`},
 	{regexp.MustCompile(`\d\d-\d\d \d\d:\d\d:\d\d`), "DATE"},
 }
 

@@ -194,6 +194,7 @@ func TestUsage(t *testing.T) {
 		{"no model", "run x", "THINKFLOW_MODEL"},
 		{"no such folder", "run x -m m --dir /no/such/folder", "/no/such/folder"},
 		{"bad class", "run x -m m --allow everything", `"everything" is not one of bash, delete`},
+		{"bad mode", "run x -m m --mode yolo", `"yolo" is not one of ask, plan, edit, auto`},
 		{"bad setting", "run x -m m --set max_turns=0", "at least 1"},
 		{"unknown setting", "run x -m m --set max_turn=1", "did you mean max_turns?"},
 		{"no such config", "run x -m m --config /no/file.toml", "/no/file.toml"},

@@ -19,6 +19,7 @@ type runCmd struct {
 	Dir    string   `short:"C" placeholder:"DIR" help:"Folder to work in (the current one)."`
 	JSON   bool     `name:"json" help:"Write events to stdout, one JSON object a line, and nothing else."`
 	DryRun bool     `name:"dry-run" help:"Plan and show every change; write nothing."`
+	Mode   string   `placeholder:"MODE" help:"What may be done: ask, plan, edit (the default) or auto."`
 	Allow  []string `placeholder:"CLASS" help:"What may be done without asking: bash, delete, secrets, protected."`
 }
 
@@ -26,6 +27,9 @@ func (c *runCmd) Run(a *app) error {
 	flags := map[string]string{}
 	if len(c.Allow) > 0 {
 		flags["allow"] = strings.Join(c.Allow, ",")
+	}
+	if c.Mode != "" {
+		flags["mode"] = c.Mode
 	}
 	loaded, err := a.load(&c.settings, flags, nil)
 	if err != nil {

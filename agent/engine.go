@@ -241,6 +241,9 @@ func (e *Engine) Steer(id, text string) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.unsteered {
+		return fmt.Errorf("run %q: %w", id, ErrNoRun)
+	}
 	r.steer = append(r.steer, text)
 	return nil
 }

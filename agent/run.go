@@ -58,6 +58,7 @@ type run struct {
 
 	mu        sync.Mutex // guards all below
 	steer     []string
+	unsteered bool           // it ends: too late for a further message
 	files     map[string]int // path → changes applied and not taken back
 	applied   int
 	failed    int
@@ -277,7 +278,7 @@ func (r *run) after(t *turn) *RunResult {
 	if why := r.stuck(t); why != "" {
 		return ended(StateStopped, why)
 	}
-	if !next && !steered {
+	if !next && !steered && !r.lastSteer() {
 		if r.refusal != "" {
 			return ended(StateRefused, r.refusal)
 		}
@@ -451,6 +452,18 @@ func (r *run) takeSteer() bool {
 		r.s.append(Message{Role: RoleUser, Content: text})
 	}
 	return len(texts) > 0
+}
+
+// lastSteer takes what came at the last moment; if nothing did, the run takes
+// no more, so that no message is accepted and then lost.
+func (r *run) lastSteer() bool {
+	if r.takeSteer() {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unsteered = len(r.steer) == 0
+	return !r.unsteered
 }
 
 func (r *run) isSteered() bool {

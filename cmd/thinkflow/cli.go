@@ -24,6 +24,7 @@ const (
 
 // cli is the command line.
 type cli struct {
+	Chat    chatCmd    `cmd:"" help:"Work on tasks in a conversation, at the terminal."`
 	Run     runCmd     `cmd:"" help:"Work on a task in a folder."`
 	Demo    demoCmd    `cmd:"" help:"Watch an agent work: a scripted model, no key, no network."`
 	Lsp     lspCmd     `cmd:"" name:"lsp" help:"Serve an editor over stdin and stdout."`

@@ -31,6 +31,12 @@ func (c *configCmd) Run(a *app) error {
 	}
 	screen, done := a.screen()
 	defer done()
+	showConfig(screen, loaded)
+	return err
+}
+
+// showConfig writes every setting and where it came from.
+func showConfig(screen *term.Renderer, loaded *config.Loaded) {
 	state := "does not exist"
 	if loaded.FileRead {
 		state = "read"
@@ -52,7 +58,6 @@ func (c *configCmd) Run(a *app) error {
 		rows = append(rows, []string{k.Name, "= " + literal(k, &loaded.Config), src})
 	}
 	screen.Table(nil, rows)
-	return err
 }
 
 // literal is a value as TOML has it.

@@ -97,6 +97,11 @@ func (r *Renderer) question(ev agent.ApprovalEvent) {
 		r.para(2, r.pal.dim, ev.Rule, 4)
 	}
 	r.diff(parseDiff(ev.Diff), false)
+	if r.o.Inline {
+		r.asking = true
+		r.s.flush()
+		return
+	}
 	const choices = "  y once, s for this session, n no (default) "
 	r.s.put(paint(r.pal.dim, choices)+paint(r.pal.prompt, "› "), cells(choices)+2)
 	r.asking = true

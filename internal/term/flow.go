@@ -120,7 +120,7 @@ func (f *flow) endWord() {
 	if !f.begun {
 		f.lead = f.blanks
 		f.hang = f.lead
-		if marker := strings.TrimRight(f.wordText(), "."); marker == "-" || marker == "*" || marker == "•" || len(marker) < 3 && isDigits(marker) {
+		if marker := strings.TrimRight(f.wordText(), "."); marker == "-" || marker == "*" || marker == "•" || marker == "│" || len(marker) < 3 && isDigits(marker) {
 			f.hang += f.wordW + 1
 		}
 		if f.limit > 0 && f.margin+f.lead > f.limit/2 {

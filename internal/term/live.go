@@ -91,6 +91,9 @@ func (r *Renderer) Hints(lines []string) {
 		r.para(2, nil, l, 0)
 	}
 	r.block = blockNone
+	if r.o.Inline {
+		r.block = blockDetail
+	}
 	r.refresh()
 }
 

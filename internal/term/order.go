@@ -45,7 +45,7 @@ func (r *Renderer) arrive(e agent.Event) {
 			q.since = r.o.Now()
 		}
 		q.late = append(q.late, e)
-		if !text && e.Type != agent.CommandStarted || r.o.Live && r.o.Now().Sub(q.since) > holdFor {
+		if !text && e.Type != agent.CommandStarted || (r.o.Live || r.o.Inline) && r.o.Now().Sub(q.since) > holdFor {
 			r.catchUp()
 		}
 		return

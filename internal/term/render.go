@@ -21,6 +21,10 @@ type Options struct {
 	Size func() (cols, rows int)
 	// Now replaces time.Now in tests.
 	Now func() time.Time
+	// Inline: Out takes finished lines for a terminal whose bottom another
+	// program draws (see inline.go). They are wrapped and coloured as on a live
+	// terminal, but there is no status line and no cursor movement.
+	Inline bool
 	// Asks: an Approver of this renderer shows approvals; their events are not
 	// shown a second time.
 	Asks bool
@@ -47,6 +51,7 @@ type Renderer struct {
 	ran    bool // output of the command that runs was shown
 	order  order
 	lead   string // blank text that no block has begun with yet
+	inline inline
 }
 
 // block is the kind of thing that was written last; kinds are set apart by an
@@ -77,7 +82,7 @@ func New(o Options) *Renderer {
 
 // width is the number of cells that a line may use; 0 = no bound.
 func (r *Renderer) width() int {
-	if !r.o.Live {
+	if !r.o.Live && !r.o.Inline {
 		return 0
 	}
 	cols, _ := r.o.Size()
@@ -85,7 +90,7 @@ func (r *Renderer) width() int {
 }
 
 func (r *Renderer) margin() int {
-	if r.o.Live {
+	if r.o.Live || r.o.Inline {
 		return 2
 	}
 	return 0
@@ -114,7 +119,7 @@ func (r *Renderer) Progress(path string, bytes int) {
 func (r *Renderer) Tick() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.asking && r.o.Live {
+	if !r.asking && (r.o.Live || r.o.Inline) {
 		r.state.frame++
 		if len(r.order.late) > 0 && r.o.Now().Sub(r.order.since) > holdFor {
 			r.catchUp()
@@ -159,6 +164,9 @@ func (r *Renderer) enter(b block) {
 func (r *Renderer) endBlock() {
 	switch r.block {
 	case blockText, blockThink:
+		if r.o.Inline {
+			r.endInline()
+		}
 		r.flow.end()
 	case blockOutput:
 		r.endOutput()
@@ -176,11 +184,17 @@ func (r *Renderer) text(b block, base, code style, text string) {
 		r.flow = flow{s: r.s, margin: r.margin(), base: base, code: code}
 		if b == blockText {
 			r.flow.head = r.pal.heading
+			r.inline.prose = prose{pal: &r.pal}
 		}
 	}
 	r.flow.limit = 0
 	if w := r.width(); w > 0 {
 		r.flow.limit = min(w, maxText)
+	}
+	if r.o.Inline && b == blockText {
+		r.inline.prose.width = r.width()
+		r.inline.prose.write(&r.flow, text)
+		return
 	}
 	r.flow.write(text)
 }
@@ -233,6 +247,9 @@ func (r *Renderer) event(e agent.Event) {
 	case agent.TextDelta:
 		r.text(blockText, nil, r.pal.code, e.Text)
 	case agent.ReasoningDelta:
+		if r.o.Inline && r.collapse(e.Text) {
+			break
+		}
 		r.text(blockThink, r.pal.think, nil, e.Text)
 	case agent.Thought:
 		r.enter(blockDetail)
@@ -304,6 +321,10 @@ func (r *Renderer) runStarted(e agent.Event) {
 			about += VisibleName(e.Dir)
 		}
 	}
+	if r.o.Inline && about == r.inline.about {
+		return // said with the task before
+	}
+	r.inline.about = about
 	if about != "" {
 		r.line(seg{"▌ ", r.pal.barTask}, seg{about, r.pal.dim})
 	}

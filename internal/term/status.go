@@ -122,7 +122,14 @@ func (r *Renderer) statusLine() string {
 	if n := s.usage.InputTokens + s.usage.OutputTokens; n > 0 {
 		parts = append(parts, tokens(n)+" tokens")
 	}
-	parts = append(parts, fmt.Sprintf("%d:%02d", int(elapsed.Minutes()), int(elapsed.Seconds())%60), "ctrl-c stops")
+	if s.usage.Cost > 0 {
+		parts = append(parts, fmt.Sprintf("cost %.4f", s.usage.Cost))
+	}
+	stops := "ctrl-c stops"
+	if r.o.Inline {
+		stops = "esc stops"
+	}
+	parts = append(parts, fmt.Sprintf("%d:%02d", int(elapsed.Minutes()), int(elapsed.Seconds())%60), stops)
 
 	w := r.width()
 	line := []seg{{string(spin) + " ", r.pal.info}, {act, nil}}

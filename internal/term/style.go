@@ -7,11 +7,12 @@ type style = *color.Color
 
 // palette holds the styles of one renderer. Without colour all are nil.
 type palette struct {
-	dim, bold, think         style
-	good, bad, warn, info    style
-	code, path               style
-	add, del, addHi, delHi   style
-	barTask, prompt, heading style
+	dim, bold, think            style
+	good, bad, warn, info       style
+	code, path                  style
+	add, del, addHi, delHi      style
+	barTask, prompt, heading    style
+	title, italic, strike, link style
 }
 
 func newPalette(on bool) palette {
@@ -40,6 +41,10 @@ func newPalette(on bool) palette {
 		barTask: mk(color.FgMagenta, color.Bold),
 		prompt:  mk(color.FgYellow, color.Bold),
 		heading: mk(color.Bold),
+		title:   mk(color.Bold, color.Underline),
+		italic:  mk(color.Italic),
+		strike:  mk(color.CrossedOut),
+		link:    mk(color.FgBlue, color.Underline),
 	}
 }
 

@@ -128,7 +128,9 @@ func (r *Renderer) runEnded(e agent.Event) {
 		r.para(2, nil, reason, linesOfError)
 	}
 	r.files()
-	r.block = blockNone
+	if !r.o.Inline { // where another run may follow, it is set apart
+		r.block = blockNone
+	}
 }
 
 func (r *Renderer) files() {

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"thinkflow/internal/chat"
+	"thinkflow/internal/config"
+	"thinkflow/internal/term"
+	"thinkflow/ledger"
+	"thinkflow/workspace"
+)
+
+type chatCmd struct {
+	settings
+	Task  []string `arg:"" optional:"" help:"What to begin with."`
+	Dir   string   `short:"C" placeholder:"DIR" help:"Folder to work in (the current one)."`
+	Allow []string `placeholder:"CLASS" help:"What may be done without asking: bash, delete, secrets, protected."`
+}
+
+func (c *chatCmd) Run(a *app) error {
+	in, _ := a.stdin.(*os.File)
+	out, _ := a.stdout.(*os.File)
+	o, restore := term.Detect(a.stdout, a.env)
+	defer restore()
+	if !a.canAsk() || !o.Live || in == nil || out == nil {
+		return usagef("chat needs a terminal to read from and to write to; without one use: thinkflow run \"what is to be done\" (with - the task is read from stdin, with --json events are written)")
+	}
+	flags := map[string]string{}
+	if len(c.Allow) > 0 {
+		flags["allow"] = strings.Join(c.Allow, ",")
+	}
+	loaded, err := a.load(&c.settings, flags, nil)
+	if err != nil {
+		return err
+	}
+	dir, err := folder(c.Dir)
+	if err != nil {
+		return err
+	}
+	if err := needModel(loaded); err != nil {
+		return err
+	}
+	cfg := loaded.Config
+	talk := chat.New()
+	for _, w := range loaded.Warnings {
+		talk.Notice(w)
+	}
+	log, closeLog, err := logger(&cfg, talk.LogWriter())
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	engine, ws, err := assemble(parts{
+		cfg: cfg, roots: []workspace.Root{{Dir: dir}}, file: loaded.File,
+		approver: talk.Approver(), notice: talk.Notice, log: log,
+	})
+	if err != nil {
+		return err
+	}
+	state, err := stateDir(&cfg, dir)
+	if err != nil {
+		return err
+	}
+	_, err = talk.Run(a.ctx, chat.Options{
+		Engine: engine, Files: ws, In: in, Out: out, Environ: a.environ, Color: o.Color,
+		Model: cfg.Model, Dir: dir, Task: strings.Join(c.Task, " "),
+		History: filepath.Join(state, "chat-history.jsonl"),
+		SetModel: func(name string) error {
+			cfg.Model = name
+			engine.Configure(cfg, newModel(&cfg, log))
+			return nil
+		},
+		Allow: func(class config.Class) error {
+			if !slices.Contains(cfg.Allow, class) {
+				cfg.Allow = append(slices.Clone(cfg.Allow), class)
+				engine.Configure(cfg, newModel(&cfg, log))
+			}
+			return nil
+		},
+		Ledger: func(ctx context.Context, _ string, screen *term.Renderer) error {
+			return chatLedger(ctx, state, dir, screen)
+		},
+		Config: func(screen *term.Renderer) error {
+			now := *loaded
+			now.Config = cfg
+			showConfig(screen, &now)
+			return nil
+		},
+	})
+	if cerr := engine.Close(); cerr != nil {
+		err = errors.Join(err, fmt.Errorf("the ledger was not closed well: %w", cerr))
+	}
+	return err
+}
+
+// chatLedger lists the last commands of the folder's ledger.
+func chatLedger(ctx context.Context, state, dir string, screen *term.Renderer) error {
+	if _, err := os.Stat(state); err != nil {
+		screen.Notice("nothing was done here yet")
+		return nil
+	}
+	led, err := openLedger(ctx, state, dir, nil)
+	if err != nil {
+		return err
+	}
+	defer led.Close() //nolint:errcheck // read only
+	commands, err := led.List(ctx, ledger.Filter{Last: 20})
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for i := range commands {
+		row := commandRow(&commands[i])
+		rows = append(rows, []string{row[0], row[1][len("01-02 "):], row[3], row[4], row[5]})
+	}
+	if len(rows) == 0 {
+		screen.Notice("nothing was done here yet")
+		return nil
+	}
+	screen.Table([]string{"no", "time", "status", "lines", "command"}, rows)
+	screen.Dim("thinkflow ledger show NUMBER has the texts")
+	return nil
+}

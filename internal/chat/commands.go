@@ -1,0 +1,267 @@
+package chat
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"thinkflow/agent"
+	"thinkflow/internal/config"
+	"thinkflow/internal/term"
+)
+
+// command is one of the commands that begin with a slash.
+type command struct {
+	name  string
+	takes string // its argument, for help; "" = none
+	help  string
+	rest  bool // only at rest
+	args  func(m *model) []choice
+	do    func(m *model, arg string) tea.Cmd
+}
+
+// commands are all of them, in the order of /help.
+func commands() []command {
+	return []command{
+		{name: "/help", help: "commands and keys", do: (*model).help},
+		{name: "/model", takes: "NAME", help: "another model, from the next task on", do: (*model).setModel},
+		{name: "/mode", takes: "NAME", help: "another mode", args: (*model).modes, do: (*model).setMode},
+		{name: "/allow", takes: "CLASS", help: "stop asking for bash, delete, secrets or protected", args: (*model).classes, do: (*model).allow},
+		{name: "/diff", takes: "[PATH]", help: "files changed in this session, with their changes", args: (*model).changed, do: (*model).diff},
+		{name: "/undo", help: "take back what the last task changed", rest: true, do: (*model).undo},
+		{name: "/ledger", help: "what was done here, command by command", do: (*model).ledger},
+		{name: "/usage", help: "tokens and cost of this session", do: (*model).showUsage},
+		{name: "/config", help: "settings in force, and where they come from", do: (*model).config},
+		{name: "/clear", help: "begin a new conversation", rest: true, do: (*model).clear},
+		{name: "/quit", help: "end the session", do: func(m *model, _ string) tea.Cmd { return m.quit() }},
+	}
+}
+
+// slash splits an input that is a command. A path is none.
+func slash(input string) (name, arg string, ok bool) {
+	name, arg, _ = strings.Cut(input, " ")
+	if !strings.HasPrefix(name, "/") || strings.Count(name, "/") > 1 || strings.Contains(name, "\n") {
+		return "", "", false
+	}
+	return name, strings.TrimSpace(arg), true
+}
+
+// command finds a command by its name.
+func (m *model) command(name string) *command {
+	for _, c := range commands() {
+		if c.name == name {
+			return &c
+		}
+	}
+	return nil
+}
+
+func (m *model) commandNames(prefix string) []choice {
+	var out []choice
+	for _, c := range commands() {
+		if strings.HasPrefix(c.name, prefix) {
+			out = append(out, choice{c.name, strings.TrimSpace(c.takes + "  " + c.help)})
+		}
+	}
+	return out
+}
+
+// execute runs a command.
+func (m *model) execute(name, arg string) tea.Cmd {
+	c := m.command(name)
+	switch {
+	case name == "/exit":
+		return m.quit()
+	case c == nil:
+		m.screen.Notice("there is no command " + name + "; /help lists them")
+		return nil
+	case c.rest && m.run != nil:
+		m.screen.Notice(name + " waits for the end of the run; esc stops it")
+		return nil
+	}
+	return c.do(m, arg)
+}
+
+// show lets f write to a screen of its own, on another goroutine, and prints
+// that when it is whole.
+func (m *model) show(f func(screen *term.Renderer) error) tea.Cmd {
+	cols, rows, color := m.cols, m.rows, m.o.Color
+	return func() tea.Msg {
+		var out sink
+		screen := term.New(term.Options{Out: &out, Inline: true, Color: color, Size: func() (int, int) { return cols, rows }})
+		if err := f(screen); err != nil {
+			screen.Notice(err.Error())
+		}
+		screen.Close()
+		return shown{out.lines}
+	}
+}
+
+func (m *model) help(string) tea.Cmd {
+	var rows [][]string
+	for _, c := range commands() {
+		rows = append(rows, []string{"  " + strings.TrimSpace(c.name+" "+c.takes), c.help})
+	}
+	keys := [][]string{
+		{"  enter", "send; while a run goes on: tell it something"},
+		{"  alt-enter, ctrl-j", "a new line (also: \\ and enter)"},
+		{"  esc, ctrl-c", "stop the run; ctrl-c twice on an empty line quits"},
+		{"  ctrl-o", "show or fold the model's reasoning"},
+		{"  up, down", "what was entered before"},
+		{"  tab", "complete a command or an @file"},
+		{"  y, s, n", "answer a question: once, for this session, no"},
+	}
+	return m.show(func(s *term.Renderer) error {
+		s.Table(nil, rows)
+		s.Dim("")
+		s.Table(nil, keys)
+		return nil
+	})
+}
+
+func (m *model) setModel(arg string) tea.Cmd {
+	switch {
+	case arg == "":
+		m.screen.Notice("the model is " + m.name + "; /model NAME sets another")
+	case m.o.SetModel == nil:
+		m.screen.Notice("the model cannot be changed here; start again with --model " + arg)
+	default:
+		if err := m.o.SetModel(arg); err != nil {
+			m.screen.Notice(err.Error())
+			return nil
+		}
+		m.name = arg
+		when := "from here on"
+		if m.run != nil {
+			when = "from the next task on"
+		}
+		m.screen.Notice(when + " the model is " + arg)
+	}
+	return nil
+}
+
+func (m *model) modes() []choice {
+	var out []choice
+	for _, s := range m.o.Modes {
+		out = append(out, choice{text: s})
+	}
+	return out
+}
+
+func (m *model) setMode(arg string) tea.Cmd {
+	if m.o.Mode == nil {
+		m.screen.Notice("there are no modes; what asks first is set with /allow")
+		return nil
+	}
+	mode, err := m.o.Mode(arg)
+	if err != nil {
+		m.screen.Notice(err.Error())
+		return nil
+	}
+	m.screen.Notice("the mode is " + mode)
+	return nil
+}
+
+// classList are the classes that can be allowed.
+var classList = []config.Class{config.AllowBash, config.AllowDelete, config.AllowSecrets, config.AllowProtected}
+
+func (m *model) classes() []choice {
+	return []choice{
+		{string(config.AllowBash), "shell commands"},
+		{string(config.AllowDelete), "deleting files"},
+		{string(config.AllowSecrets), "reading files that may hold secrets"},
+		{string(config.AllowProtected), "writing configuration of editors, shells, CI"},
+	}
+}
+
+func (m *model) allow(arg string) tea.Cmd {
+	class := config.Class(arg)
+	if !slices.Contains(classList, class) {
+		m.screen.Notice("/allow needs one of bash, delete, secrets, protected")
+		return nil
+	}
+	m.o.Engine.Allow(m.session, class)
+	if m.o.Allow != nil {
+		if err := m.o.Allow(class); err != nil {
+			m.screen.Notice(err.Error())
+			return nil
+		}
+	}
+	m.screen.Notice(arg + " no longer asks, until the end of this chat")
+	return nil
+}
+
+func (m *model) changed() []choice {
+	var out []choice
+	for _, c := range m.changes {
+		if c.Status == "applied" && !slices.ContainsFunc(out, func(o choice) bool { return o.text == c.Path }) {
+			out = append(out, choice{text: c.Path})
+		}
+	}
+	return out
+}
+
+func (m *model) diff(arg string) tea.Cmd {
+	var of []*agent.CommandEvent
+	for _, c := range m.changes {
+		if arg == "" || c.Path == arg || c.Dest == arg || strings.HasPrefix(c.Path, arg+"/") {
+			of = append(of, c)
+		}
+	}
+	return m.show(func(s *term.Renderer) error {
+		if !s.Changes(of) {
+			s.Notice("nothing was changed in this session yet")
+		}
+		return nil
+	})
+}
+
+func (m *model) undo(string) tea.Cmd {
+	if m.o.Undo == nil {
+		m.screen.Notice("this cannot be undone from here; /diff shows what was changed, and the ledger (thinkflow ledger show NUMBER) keeps the text before")
+		return nil
+	}
+	ctx, session := m.ctx, m.session
+	return func() tea.Msg {
+		said, err := m.o.Undo(ctx, session)
+		if err != nil {
+			said = err.Error()
+		}
+		return notice(said)
+	}
+}
+
+func (m *model) ledger(string) tea.Cmd {
+	if m.o.Ledger == nil {
+		m.screen.Notice("see: thinkflow ledger list")
+		return nil
+	}
+	ctx, session := m.ctx, m.session
+	return m.show(func(s *term.Renderer) error { return m.o.Ledger(ctx, session, s) })
+}
+
+func (m *model) config(string) tea.Cmd {
+	if m.o.Config == nil {
+		m.screen.Notice("see: thinkflow config")
+		return nil
+	}
+	return m.show(m.o.Config)
+}
+
+func (m *model) showUsage(string) tea.Cmd {
+	u := m.total
+	if m.run != nil {
+		u = addUsage(u, m.run.usage)
+	}
+	m.screen.Notice(fmt.Sprintf("%d tasks, %s", m.tasks, usage(u)))
+	return nil
+}
+
+func (m *model) clear(string) tea.Cmd {
+	m.session, m.changes, m.total, m.tasks = agent.NewID(), nil, agent.Usage{}, 0
+	m.pastes = pastes{}
+	m.screen.Notice("a new conversation; the one before is in the ledger")
+	return nil
+}

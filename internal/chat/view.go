@@ -1,0 +1,173 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"thinkflow/agent"
+	"thinkflow/internal/term"
+)
+
+// rowsOfPending is how many lines of folded reasoning are shown as they come.
+const rowsOfPending = 3
+
+// View draws the lower lines.
+func (m *model) View() tea.View {
+	if !m.begun || m.leaving && m.run == nil {
+		return tea.NewView("")
+	}
+	lines, at := m.lines()
+	v := tea.NewView(strings.Join(lines, "\n"))
+	if c := m.input.Cursor(); c != nil {
+		c.Y += at
+		v.Cursor = c
+	}
+	return v
+}
+
+// height is the number of lines that View draws.
+func (m *model) height() int {
+	lines, _ := m.lines()
+	return len(lines)
+}
+
+// lines are the lower lines; at is the first one of the input.
+func (m *model) lines() (lines []string, at int) {
+	if m.run != nil {
+		live := m.live()
+		m.tall = max(m.tall, len(live)) // the lines below stay where they are
+		lines = append(lines, live...)
+		for len(lines) < m.tall {
+			lines = append(lines, "")
+		}
+		lines = append(lines, m.status())
+		for _, s := range m.run.steers {
+			lines = append(lines, m.style.Bar("▌ ")+m.style.Dim(m.fit("next: "+term.VisibleName(s.shown), 2)))
+		}
+	}
+	lines = append(lines, "")
+	at = len(lines)
+	lines = append(lines, strings.Split(m.input.View(), "\n")...)
+	if len(m.completion.choices) > 0 {
+		return append(lines, m.choices()...), at
+	}
+	return append(lines, m.footer()), at
+}
+
+// live is what is not finished: the text's last line, or reasoning.
+func (m *model) live() []string {
+	var lines []string
+	if m.sink.part != "" {
+		lines = append(lines, m.sink.part)
+	}
+	return append(lines, m.screen.Pending(max(1, min(rowsOfPending, m.rows-12)))...)
+}
+
+func (m *model) status() string {
+	if len(m.questions) > 0 && !m.questions[0].shown.IsZero() {
+		if m.cols < 60 {
+			return m.style.Prompt("? ") + m.key1("y", "once") + m.key1("s", "session") + m.key1("n", "no")
+		}
+		return m.style.Prompt("? allow this?  ") + m.key1("y", "yes, once") + m.key1("s", "for this session") + m.key1("n", "no") + m.style.Dim("esc stops")
+	}
+	if m.run.cancelled {
+		return m.style.Warn("■ ") + "stopping: what has begun comes to its end"
+	}
+	if line := m.screen.StatusLine(); line != "" {
+		return line
+	}
+	return m.style.Dim("…")
+}
+
+func (m *model) key1(k, what string) string {
+	return m.style.Bold(k) + m.style.Dim(" "+what+"  ")
+}
+
+func (m *model) choices() []string {
+	c := &m.completion
+	rows := max(1, min(rowsOfChoices, m.rows/3))
+	first := max(0, min(c.at-rows+1, len(c.choices)-rows))
+	wide := 0
+	for _, o := range c.choices {
+		wide = max(wide, term.Width(term.VisibleName(o.text)))
+	}
+	wide = min(wide, max(12, m.cols-8))
+	var lines []string
+	for i := first; i < min(len(c.choices), first+rows); i++ {
+		o := c.choices[i]
+		text := term.Cut(term.VisibleName(o.text), wide)
+		rest := ""
+		if o.remark != "" {
+			rest = m.style.Dim(m.fit(strings.Repeat(" ", wide-term.Width(text))+"  "+term.VisibleName(o.remark), 2+term.Width(text)))
+		}
+		if i == c.at {
+			lines = append(lines, m.style.Info("› ")+m.style.Bold(text)+rest)
+		} else {
+			lines = append(lines, "  "+text+rest)
+		}
+	}
+	return lines
+}
+
+// footer says where one is, and what keys do.
+func (m *model) footer() string {
+	if m.hint != "" {
+		return m.style.Warn(m.fit("  "+m.hint, 0))
+	}
+	var parts []string
+	if m.run != nil {
+		parts = []string{"enter sends to the run", "esc stops"}
+	} else {
+		parts = []string{term.VisibleName(m.name)}
+		if n := m.total.InputTokens + m.total.OutputTokens; n > 0 {
+			parts = append(parts, term.Tokens(n)+" tokens")
+		}
+		if m.total.Cost > 0 {
+			parts = append(parts, fmt.Sprintf("cost %.4f", m.total.Cost))
+		}
+		if m.o.Mode != nil {
+			if mode, err := m.o.Mode(""); err == nil {
+				parts = append(parts, mode)
+			}
+		}
+		parts = append(parts, "/help")
+		if m.cols >= 70 {
+			parts = append(parts, "@file", "alt-enter: new line", "ctrl-c twice quits")
+		}
+	}
+	return m.style.Dim(m.fit("  "+strings.Join(parts, " · "), 0))
+}
+
+// fit cuts treated text to what is left of the line after used cells.
+func (m *model) fit(text string, used int) string {
+	return term.Cut(text, max(1, m.cols-1-used))
+}
+
+// greet says where one is and how to begin.
+func (m *model) greet() {
+	m.screen.Said("ThinkFlow", m.name+" in "+m.o.Dir)
+	if m.o.Task == "" {
+		m.screen.Hints([]string{"Say what is to be done. /help lists commands, @ names a file, esc stops a run."})
+	}
+}
+
+// usage words tokens and cost.
+func usage(u agent.Usage) string {
+	about := ""
+	if u.Estimated {
+		about = "about "
+	}
+	s := fmt.Sprintf("%d API calls, %s%s tokens in, %s out", u.Requests, about, term.Tokens(u.InputTokens), term.Tokens(u.OutputTokens))
+	if u.CachedTokens > 0 {
+		s += ", " + term.Tokens(u.CachedTokens) + " cached"
+	}
+	if u.ReasoningTokens > 0 {
+		s += ", " + term.Tokens(u.ReasoningTokens) + " for reasoning"
+	}
+	if u.Cost > 0 {
+		s += fmt.Sprintf(", cost %.4f", u.Cost)
+	}
+	return s
+}

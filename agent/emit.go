@@ -17,15 +17,14 @@ type emitter struct {
 	sink func(Event)
 	now  func() time.Time
 
-	mu      sync.Mutex // guards all below, and serialises the sink
-	seq     int64
-	turn    int
-	held    []byte // text not yet emitted
-	kind    EventType
-	last    time.Time // of the last text event
-	timer   *time.Timer
-	closed  bool
-	preview func(Preview)
+	mu     sync.Mutex // guards all below, and serialises the sink
+	seq    int64
+	turn   int
+	held   []byte // text not yet emitted
+	kind   EventType
+	last   time.Time // of the last text event
+	timer  *time.Timer
+	closed bool
 }
 
 func newEmitter(run string, sink func(Event), now func() time.Time) *emitter {

@@ -78,15 +78,6 @@ func (q *queue) pop() (it item, ok bool) {
 	return it, true
 }
 
-// drain waits until all that was pushed has been worked off.
-func (q *queue) drain() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for len(q.items) > 0 || q.busy {
-		q.change.Wait()
-	}
-}
-
 // close lets pop end once the queue is empty.
 func (q *queue) close() {
 	q.mu.Lock()

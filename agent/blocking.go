@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -65,6 +66,9 @@ func (t *turn) readAll() {
 	}
 	wg.Wait()
 	for i, c := range t.reads {
+		if outcomes[i].code == codeWaiting {
+			continue // asked again, or carried out, when the run is resumed
+		}
 		t.record(c, outcomes[i], ledger.FlowBlocking)
 		t.completed(c, outcomes[i])
 		t.keepResult(results[i])
@@ -78,6 +82,11 @@ func (t *turn) readOne(c *parser.Command, budget int) (result, outcome) {
 	text, got, err := t.r.readFile(req)
 	if err != nil {
 		o.status, o.code, o.message = string(ledger.StatusFailed), refusalCode(err), err.Error()
+		var denied deniedError
+		if errors.As(err, &denied) && denied.waiting != "" {
+			o.code = codeWaiting
+			t.r.hold(denied.waiting, held{Turn: t.n, Flow: ledger.FlowBlocking, Command: c})
+		}
 		return result{title, registry.Text("error: " + err.Error() + "\n")}, o
 	}
 	o.status, o.bytes = string(ledger.StatusApplied), int64(len(text))
@@ -85,7 +94,7 @@ func (t *turn) readOne(c *parser.Command, budget int) (result, outcome) {
 }
 
 // deniedError is a read that nobody allowed.
-type deniedError struct{ message string }
+type deniedError struct{ message, waiting string }
 
 func (e deniedError) Error() string { return e.message }
 
@@ -97,7 +106,7 @@ func (r *run) mayRead(path string) (workspace.Target, error) {
 		return t, err
 	}
 	if p := r.permit(ActionRead, "read "+t.Display, t.Abs, nil, t); !p.allowed {
-		return t, deniedError{p.message}
+		return t, deniedError{p.message, p.waiting}
 	}
 	return t, nil
 }

@@ -74,6 +74,8 @@ func (t *turn) callsBarred() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
+	case t.r.isSuspended():
+		return "not executed: an earlier call waits for the user's approval; send it again if it is still wanted"
 	case t.r.ctx.Err() != nil:
 		return "not executed: cancelled by the user"
 	case t.failed != nil && t.failed.o.channel == ChannelNative:
@@ -133,6 +135,10 @@ func (t *turn) callGroup(group []*answer) {
 	for i, a := range todo {
 		c := a.call
 		done := ToolEvent{CallID: c.History.ID, Name: c.Name, Status: "ok", Bytes: len(a.out.Text), Summary: oneLine(summarise(c), 80)}
+		if errs[i] != nil && callError(errs[i]).Message == waitingMessage { // carried out, and recorded, later
+			a.out = registry.Text(waitingMessage)
+			continue
+		}
 		if errs[i] != nil {
 			e := callError(errs[i])
 			done.Status, done.Code, done.Error = "error", string(e.Code), e.Message

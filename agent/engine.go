@@ -146,6 +146,9 @@ func (e *Engine) Run(ctx context.Context, req RunRequest) (RunResult, error) {
 	if strings.TrimSpace(req.Task) == "" {
 		return RunResult{}, errors.New("the task is empty: say what is to be done")
 	}
+	if err := e.loadSession(ctx, req.Session); err != nil {
+		return RunResult{}, err
+	}
 	r, err := e.begin(ctx, req)
 	if err != nil {
 		return RunResult{}, err

@@ -2,8 +2,6 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -296,7 +294,12 @@ func (t *turn) denied(c *parser.Command, o outcome, flow ledger.Flow, d permit) 
 	if d.cancelled {
 		o.status, o.code = string(ledger.StatusCancelled), codeCancelled
 	}
-	t.record(c, o, flow)
+	if d.waiting != "" {
+		t.stageHeld(c, &o, flow)
+		t.r.hold(d.waiting, held{Turn: t.n, Flow: flow, Command: c})
+	} else {
+		t.record(c, o, flow)
+	}
 	t.completed(c, o)
 	t.fail(o, signature(c))
 }
@@ -335,8 +338,11 @@ func (t *turn) skip(it item) {
 	o := t.outcomeOf(it.cmd)
 	o.status, o.code = string(ledger.StatusSkipped), "skipped"
 	o.message = fmt.Sprintf("command %d failed before it", first.id)
-	if first.status == string(ledger.StatusRolledBack) {
+	switch first.status {
+	case string(ledger.StatusRolledBack):
 		o.message = fmt.Sprintf("it came after command %d, whose body was cut", first.id)
+	case string(ledger.StatusStaged):
+		o.message = fmt.Sprintf("it came after command %d, which waits for the user; send it again if it is still wanted", first.id)
 	}
 	t.record(it.cmd, o, flowOf(it.cmd))
 	t.keepOutcome(o)
@@ -431,11 +437,15 @@ func (t *turn) recordAs(key ledger.Key, c *parser.Command, o outcome, flow ledge
 	if err != nil {
 		return // told where an effect needs it
 	}
-	err = led.Record(ledger.Command{
+	if t.staged[key] { // it waited and is in the ledger already
+		t.settleOutcome(led, key, o)
+		return
+	}
+	err = led.RecordWith(ledger.Command{
 		Key: key, Tool: string(c.Name), Path: c.Path, Dest: c.Dest, Cmd: c.Cmd, NeedResult: c.NeedResult,
 		Flow: flow, Status: ledger.Status(o.status), Code: o.code, Error: o.message, Notes: o.notes, Rung: o.rung,
-		ContentSum: contentHash(c, nil), IntentAt: t.r.e.now(),
-	})
+		ContentSum: contentHash(c, nil), Summary: summary(c), IntentAt: t.r.e.now(),
+	}, t.r.contentOf(c))
 	if err != nil {
 		t.r.e.log.Warn("ledger: command not recorded", "command", key.String(), "err", err)
 	}
@@ -517,7 +527,7 @@ func (r *run) intentOf(key ledger.Key, c *parser.Command, ch *workspace.Change, 
 		Key: key, Tool: string(c.Name), Path: c.Path, Dest: c.Dest, Cmd: c.Cmd,
 		Abs: ch.Target.Abs, BeforeHash: ch.BeforeHash, AfterHash: ch.AfterHash,
 		NeedResult: c.NeedResult, Flow: flow, Via: ledger.ViaDisk, Risk: risk(c, ch), Rung: ch.Rung, Temp: ch.Temp,
-		Undo: ch.Undo().Encode(), ContentHash: contentHash(c, nil), Summary: summary(c), Secret: ch.Target.Secret,
+		Undo: ch.Undo().Encode(), ContentHash: contentHash(c, nil), Summary: summary(c), Content: encodeContent(c), Secret: ch.Target.Secret,
 	}
 	if r.throughEditor(ch) {
 		in.Via = ledger.ViaEditor
@@ -540,36 +550,6 @@ func risk(c *parser.Command, ch *workspace.Change) string {
 	}
 	return "low"
 }
-
-func summary(c *parser.Command) string {
-	switch {
-	case len(c.Pairs) > 0:
-		return fmt.Sprintf("%d pairs, %d bytes", len(c.Pairs), pairBytes(c.Pairs))
-	case c.Body != "":
-		return fmt.Sprintf("%d bytes", len(c.Body))
-	}
-	return ""
-}
-
-// contentHash identifies what is asked for: what was approved is what runs.
-func contentHash(c *parser.Command, targets []workspace.Target) string {
-	h := sha256.New()
-	put := func(s string) { fmt.Fprintf(h, "%d:%s", len(s), s) }
-	for _, s := range []string{string(c.Name), c.Path, c.Dest, c.Cmd, c.Body, fmt.Sprint(c.All, c.Line, c.Empty)} {
-		put(s)
-	}
-	for _, p := range c.Pairs {
-		put(p.Old)
-		put(p.New)
-	}
-	for _, t := range targets {
-		put(t.Abs)
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// signature tells identical failing calls apart from others: ids do not count.
-func signature(c *parser.Command) string { return contentHash(c, nil) }
 
 func describe(c *parser.Command) string {
 	if c.Name == parser.Bash {

@@ -14,10 +14,11 @@ import (
 type journal struct {
 	run string
 
-	mu   sync.Mutex // guards all below
-	led  *ledger.Ledger
-	log  *slog.Logger
-	held []Event
+	mu    sync.Mutex // guards all below
+	led   *ledger.Ledger
+	log   *slog.Logger
+	held  []Event
+	saved []ledger.Checkpoint
 }
 
 // maxHeld bounds what is held while there is no ledger.
@@ -44,6 +45,27 @@ func (j *journal) open(led *ledger.Ledger, log *slog.Logger) {
 		j.write(ev)
 	}
 	j.held = nil
+	for _, c := range j.saved {
+		j.save(c)
+	}
+	j.saved = nil
+}
+
+// checkpoint stores a checkpoint, as soon as there is a ledger.
+func (j *journal) checkpoint(c ledger.Checkpoint) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.led == nil {
+		j.saved = append(j.saved, c)
+		return
+	}
+	j.save(c)
+}
+
+func (j *journal) save(c ledger.Checkpoint) {
+	if err := j.led.SaveCheckpoint(c); err != nil {
+		j.log.Warn("ledger: the run's state was not stored", "run", j.run, "turn", c.Turn, "err", err)
+	}
 }
 
 func (j *journal) write(ev Event) {

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"thinkflow/internal/config"
@@ -72,6 +74,13 @@ func (p *permissions) grant(class config.Class) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.allowed[class] = true
+}
+
+// granted lists what is allowed in the session.
+func (p *permissions) granted() []config.Class {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Sorted(maps.Keys(p.allowed))
 }
 
 func (p *permissions) allows(class config.Class) bool {

@@ -2,9 +2,11 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"thinkflow/ledger"
 	"thinkflow/workspace"
@@ -14,6 +16,7 @@ import (
 type permit struct {
 	allowed   bool
 	cancelled bool
+	waiting   string // hash of the question that stays unanswered for now
 	code      string
 	message   string // for the model
 }
@@ -32,29 +35,51 @@ func (r *run) permit(a Action, subject, hash string, diff func() string, targets
 	if r.dryRun && a != ActionRead {
 		return permit{allowed: true}
 	}
-	if r.e.approver == nil {
-		return r.unattended(a, subject, needs)
-	}
-	for _, n := range needs {
+	for i, n := range needs {
+		if _, d, ok := r.granted(n.class, hash); ok {
+			if p := r.decided(n, d); !p.allowed {
+				return p
+			}
+			continue
+		}
+		if r.e.approver == nil {
+			return r.unattended(a, subject, needs[i:])
+		}
 		ev := ApprovalEvent{ID: NewID(), Action: string(a), Target: realTarget(subject, targets), Rule: n.rule, Hash: hash}
 		if diff != nil {
 			ev.Diff = diff()
 		}
 		d, err := r.ask(ev)
+		if errors.Is(err, errSuspended) {
+			r.waits(ev, n.class)
+			d = ""
+		}
 		if led, lerr := r.ledger(); lerr == nil && !r.dryRun {
 			_ = led.Approval(ledger.Key{Run: r.id}, ledger.Approval{ID: ev.ID, Action: string(n.class), Subject: subject, Target: ev.Target, Hash: hash, Decision: string(d)})
 		}
 		switch {
+		case errors.Is(err, errSuspended):
+			return permit{waiting: hash, code: codeWaiting, message: waitingMessage}
 		case r.ctx.Err() != nil:
 			return permit{cancelled: true, message: "the run was cancelled while it waited for a permission"}
 		case err != nil:
 			return permit{code: codePermission, message: "the permission could not be asked for: " + err.Error()}
-		case d == AllowSession:
-			r.s.perms.grant(n.class)
-		case d == AllowOnce:
-		default:
-			return permit{code: codeRejected, message: "the user said no to this (" + n.rule + "); do not try it again in another way, go on without it or ask what they want"}
 		}
+		if p := r.decided(n, d); !p.allowed {
+			return p
+		}
+	}
+	return permit{allowed: true}
+}
+
+// decided is what an answer means.
+func (r *run) decided(n need, d Decision) permit {
+	switch d {
+	case AllowSession:
+		r.s.perms.grant(n.class)
+	case AllowOnce:
+	default:
+		return permit{code: codeRejected, message: "the user said no to this (" + n.rule + "); do not try it again in another way, go on without it or ask what they want"}
 	}
 	return permit{allowed: true}
 }
@@ -89,6 +114,8 @@ func (r *run) ask(a ApprovalEvent) (Decision, error) {
 		err error
 	}
 	asked := make(chan reply, 1)
+	late := time.NewTimer(r.approvalWait())
+	defer late.Stop()
 	go func() {
 		d, err := r.e.approver.Ask(ctx, a)
 		asked <- reply{d, err}
@@ -97,10 +124,21 @@ func (r *run) ask(a ApprovalEvent) (Decision, error) {
 	case d := <-answer:
 		return d, nil
 	case got := <-asked:
+		switch {
+		case got.err == nil || context.Cause(r.ctx) != nil && !errors.Is(context.Cause(r.ctx), ErrGone):
+			return got.d, got.err
+		case errors.Is(got.err, ErrGone) || r.ctx.Err() != nil:
+			return Deny, errSuspended
+		}
 		return got.d, got.err
+	case <-late.C:
+	case <-r.suspension.over:
 	case <-r.ctx.Done():
-		return Deny, r.ctx.Err()
+		if !errors.Is(context.Cause(r.ctx), ErrGone) {
+			return Deny, r.ctx.Err()
+		}
 	}
+	return Deny, errSuspended
 }
 
 // approvals are the questions of a run that wait for an answer.

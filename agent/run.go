@@ -49,6 +49,10 @@ type run struct {
 	ledger    func() (*ledger.Ledger, error)
 	journal   *journal
 
+	claimed    bool      // the run is in the ledger already: it is resumed
+	saved      []Message // what the stored checkpoints hold of the history
+	base       int       // turns before it was resumed
+	spent      Usage     // the same in tokens and money
 	usage      Usage
 	interrupts int   // answers in a row that broke off
 	broken     int   // answers whose tags could not be read
@@ -56,24 +60,27 @@ type run struct {
 	shrunk     bool  // a refused request was made smaller, and no answer came since
 	text       string
 
-	mu        sync.Mutex // guards all below
-	steer     []string
-	unsteered bool           // it ends: too late for a further message
-	files     map[string]int // path → changes applied and not taken back
-	applied   int
-	failed    int
-	skipped   int
-	changes   int            // applied changes, for the stop at identical failures
-	failures  map[string]int // signature → failures since the last change
-	badKeys   int
-	refusal   string // why the run needed a permission that nobody could give
-	stopAfter bool   // and it was tried again
+	mu         sync.Mutex // guards all below
+	steer      []string
+	unsteered  bool           // it ends: too late for a further message
+	files      map[string]int // path → changes applied and not taken back
+	applied    int
+	failed     int
+	skipped    int
+	changes    int            // applied changes, for the stop at identical failures
+	failures   map[string]int // signature → failures since the last change
+	badKeys    int
+	suspension suspending
+	held       []held  // commands that wait for a person
+	grants     []grant // answers given while it was suspended
+	refusal    string  // why the run needed a permission that nobody could give
+	stopAfter  bool    // and it was tried again
 }
 
 func newRun(ctx context.Context, e *Engine, s *session, req RunRequest) *run {
 	r := &run{
 		e: e, cfg: e.cfg, model: e.model, s: s, id: req.Run, task: req.Task, dryRun: req.DryRun, started: e.now(),
-		files: map[string]int{}, failures: map[string]int{},
+		files: map[string]int{}, failures: map[string]int{}, suspension: suspending{over: make(chan struct{})},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	r.journal = &journal{run: r.id}
@@ -99,6 +106,10 @@ func (r *run) openLedger() (*ledger.Ledger, error) {
 	if err := led.StartSession(ledger.Session{ID: r.s.id, Title: firstLine(r.task), Started: r.started}); err != nil {
 		return nil, err
 	}
+	if r.claimed {
+		r.journal.open(led, r.e.log)
+		return led, nil
+	}
 	err = led.StartRun(ledger.Run{ID: r.id, Session: r.s.id, Task: r.task, Model: r.settings().Model, Dir: r.dir(), Started: r.started})
 	if err != nil {
 		return nil, err
@@ -121,7 +132,13 @@ func (r *run) loop(req RunRequest) RunResult {
 	}
 	r.emit.emit(Event{Type: RunStarted, Session: r.s.id, Task: r.task, Model: r.settings().Model, Dir: r.dir()})
 	r.firstMessage(req)
-	for n := 1; ; n++ {
+	r.checkpoint(0)
+	return r.turns(1)
+}
+
+// turns works from turn n on until the run ends.
+func (r *run) turns(n int) RunResult {
+	for ; ; n++ {
 		if reason := r.bound(n); reason != "" {
 			return r.end(StateStopped, reason)
 		}
@@ -135,6 +152,7 @@ func (r *run) loop(req RunRequest) RunResult {
 		if done := r.after(t); done != nil {
 			return *done
 		}
+		r.checkpoint(n)
 	}
 }
 
@@ -233,6 +251,9 @@ func (r *run) after(t *turn) *RunResult {
 	} else {
 		t.abandonCommands()
 	}
+	if r.isSuspended() {
+		return r.suspend(t)
+	}
 	if r.ctx.Err() != nil {
 		r.closeEarly(t)
 		res := r.endWith(context.Cause(r.ctx))
@@ -268,6 +289,9 @@ func (r *run) after(t *turn) *RunResult {
 		r.emit.emit(Event{Type: TurnRestarted, Reason: why})
 	}
 	steered := r.takeSteer()
+	if r.isSuspended() {
+		return r.suspend(nil)
+	}
 	if r.ctx.Err() != nil {
 		res := r.endWith(context.Cause(r.ctx))
 		return &res
@@ -301,11 +325,11 @@ func (r *run) closeEarly(t *turn) {
 func (r *run) bound(n int) string {
 	c := &r.cfg
 	switch {
-	case n > c.MaxTurns:
+	case n-r.base > c.MaxTurns:
 		return fmt.Sprintf("stopped after %d turns (max_turns); raise it or give the rest as a new task", c.MaxTurns)
-	case c.MaxTokens > 0 && r.usage.InputTokens+r.usage.OutputTokens >= c.MaxTokens:
+	case c.MaxTokens > 0 && r.usage.InputTokens+r.usage.OutputTokens-r.spent.InputTokens-r.spent.OutputTokens >= c.MaxTokens:
 		return fmt.Sprintf("stopped after %d tokens (max_tokens)", r.usage.InputTokens+r.usage.OutputTokens)
-	case c.MaxCost > 0 && r.usage.Cost >= c.MaxCost:
+	case c.MaxCost > 0 && r.usage.Cost-r.spent.Cost >= c.MaxCost:
 		return fmt.Sprintf("stopped at a cost of %.4f (max_cost)", r.usage.Cost)
 	}
 	return ""
@@ -383,6 +407,7 @@ func (r *run) endWith(err error) RunResult {
 }
 
 func (r *run) end(state State, reason string) RunResult {
+	r.checkpoint(int(r.turnNo.Load()))
 	r.mu.Lock()
 	res := RunResult{
 		Run: r.id, Session: r.s.id, State: state, Reason: reason, Text: r.text, Turns: int(r.turnNo.Load()), Usage: r.usage,
@@ -399,6 +424,8 @@ func (r *run) end(state State, reason string) RunResult {
 		typ = RunFailed
 	case StateCancelled:
 		typ = RunCancelled
+	case StateSuspended:
+		typ = RunSuspended
 	}
 	r.e.release(r)
 	r.emit.emit(Event{Type: typ, Result: &res, Usage: &res.Usage, Reason: reason})

@@ -140,12 +140,13 @@ func quoteUnfit(data []byte) []byte {
 
 // rig is an engine with a scripted model, in a folder of its own.
 type rig struct {
-	dir    string
-	state  string
-	engine *agent.Engine
-	server *scripted.Server
-	ledger *ledger.Ledger
-	dryRun bool
+	dir     string
+	state   string
+	engine  *agent.Engine
+	options agent.Options
+	server  *scripted.Server
+	ledger  *ledger.Ledger
+	dryRun  bool
 
 	mu        sync.Mutex
 	run       string
@@ -188,7 +189,7 @@ func newRig(t testing.TB, dir, settings, script string) *rig {
 	if strings.Contains(settings, "# approver") {
 		o.Approver = r
 	}
-	r.engine = agent.New(o)
+	r.options, r.engine = o, agent.New(o)
 	t.Cleanup(func() { _ = r.engine.Close() })
 	return r
 }

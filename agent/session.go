@@ -16,6 +16,7 @@ type session struct {
 
 	mu       sync.Mutex // guards all below
 	running  bool       // one run at a time
+	waits    bool       // its last run is suspended
 	settings SessionSettings
 	history  []Message // without the system message; append-only
 	pending  []outcome // outcomes not yet told to the model

@@ -10,6 +10,7 @@ import (
 
 	"thinkflow/agent/registry"
 	"thinkflow/internal/config"
+	"thinkflow/ledger"
 	"thinkflow/parser"
 	"thinkflow/workspace"
 )
@@ -115,7 +116,15 @@ func (b *toolbox) call(ctx context.Context, t *turn, c PreparedCall, budget int)
 		return toolOutput{}, registry.Errorf(registry.Invalid, "%s", c.Problem)
 	}
 	call := toolCall{Env: t, ID: c.History.ID, N: c.N, Name: name, Args: c.Arguments, Budget: budget}
-	return b.Call(ctx, call, func(*registry.Tool[*turn]) error { return b.permit(t, name, c.Arguments) })
+	return b.Call(ctx, call, func(*registry.Tool[*turn]) error {
+		err := b.permit(t, name, c.Arguments)
+		var denied deniedError
+		if errors.As(err, &denied) && denied.waiting != "" {
+			t.r.hold(denied.waiting, held{Turn: t.n, Flow: ledger.FlowNative, Call: &c})
+			return registry.Errorf(registry.Permission, "%s", waitingMessage)
+		}
+		return err
+	})
 }
 
 // permit says why the call is not permitted. The mode counts as it is now, not
@@ -145,7 +154,7 @@ func permitBash(t *turn, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return err
 	}
-	if !offerBash(t.r, t.set) {
+	if !offerBash(t.r, t.set) && !t.r.mayBeGranted(workspace.HashText(a.Command)) {
 		return errors.New("not permitted in this run")
 	}
 	p := t.r.permit(ActionBash, a.Command, workspace.HashText(a.Command), nil)
@@ -157,5 +166,5 @@ func (p permit) err() error {
 	if p.allowed {
 		return nil
 	}
-	return errors.New(p.message)
+	return deniedError{p.message, p.waiting}
 }

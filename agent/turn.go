@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"thinkflow/ledger"
 	"thinkflow/parser"
 )
 
@@ -66,8 +67,9 @@ type turn struct {
 	badForm   bool             // a tag could not be read
 	finish    string
 	usage     *TurnUsage
-	accepted  bool  // something of the answer was taken
-	err       error // of the provider
+	staged    map[ledger.Key]bool // commands of a resumed run that waited
+	accepted  bool                // something of the answer was taken
+	err       error               // of the provider
 
 	mu       sync.Mutex // guards all below
 	why      stop

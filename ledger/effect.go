@@ -330,7 +330,11 @@ func (t *txn) setStatus(k Key, p place, s Status, r row) error {
 // before its effect, cancelled), without a sync. Key, Tool, Path, Dest, Cmd,
 // Status, Code, Error and so on are stored as given. If the key is taken (a
 // repeated or missing id), the command is stored beside the other one.
-func (l *Ledger) Record(c Command) error {
+func (l *Ledger) Record(c Command) error { return l.RecordWith(c, nil) }
+
+// RecordWith is Record for a command whose body (or pairs) is to be kept; nil =
+// none. See Intent.Content.
+func (l *Ledger) RecordWith(c Command, content []byte) error {
 	if err := checkKey(c.Key); err != nil {
 		return err
 	}
@@ -346,11 +350,12 @@ func (l *Ledger) Record(c Command) error {
 	}
 	at := l.stamp(c.IntentAt)
 	c.IntentAt = fromMicros(at)
-	c.Injected, c.Recovered, c.UndoBlob, c.Content = nil, false, "", ""
+	kept := newText(content)
+	c.Injected, c.Recovered, c.UndoBlob, c.Content = nil, false, "", kept.hex()
 	c.Stdout, c.Stderr = cut(c.Stdout), cut(c.Stderr)
 	c.N, c.LastEvent, c.Extra = 0, 0, false
 	b := body(c)
-	return l.w.put(&op{size: 2 * len(b), apply: func(t *txn) error {
+	return l.w.put(&op{size: 2*len(b) + kept.size(), apply: func(t *txn) error {
 		run, err := t.ensureRun(c.Run, own, at)
 		if err != nil {
 			return err
@@ -361,6 +366,9 @@ func (l *Ledger) Record(c Command) error {
 		}
 		p := projection{n: t.next(), run: run.n, key: c.Key, extra: other.n != 0 || c.ID <= 0, status: c.Status, owner: own,
 			tool: c.Tool, path: c.Path, dest: c.Dest, secret: c.Secret, final: true}
+		if p.content, err = t.put(kept, c.Secret); err != nil {
+			return err
+		}
 		r := row{at: at, run: run.n, cmd: p.n, typ: EventRecord, body: b}
 		if !p.extra {
 			if r.prev, err = t.takeLoose(run, c.Key); err != nil {

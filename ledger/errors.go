@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 )
@@ -69,3 +70,5 @@ func (e *FileError) Error() string {
 }
 
 func (e *FileError) Unwrap() error { return e.Err }
+
+func isNoRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }

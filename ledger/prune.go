@@ -83,8 +83,9 @@ func vacuum(t *txn) error {
 
 // victims lists the runs to remove, oldest last word first.
 func (t *txn) victims(at int64, age time.Duration, size int64) ([]int64, error) {
-	rows, err := t.query(`SELECT r.n, max(r.ended, coalesce(e.last, 0)) AS last, coalesce(e.size, 0) + coalesce(c.size, 0)
+	rows, err := t.query(`SELECT r.n, max(r.ended, coalesce(e.last, 0)) AS last, coalesce(e.size, 0) + coalesce(c.size, 0) + coalesce(k.size, 0)
 		FROM runs r
+		LEFT JOIN (SELECT run, sum(length(data)) AS size FROM checkpoints GROUP BY run) k ON k.run = r.n
 		LEFT JOIN (SELECT run, max(at) AS last, sum(length(type) + coalesce(length(body), 0) + 120) AS size FROM events GROUP BY run) e
 			ON e.run = r.n
 		LEFT JOIN (SELECT c.run, sum(200 + coalesce(u.size, 0) + coalesce(x.size, 0)) AS size,
@@ -146,7 +147,7 @@ func (t *txn) prune(victims []int64, at int64, res *PruneResult) error {
 			return err
 		}
 		res.Commands += int(n)
-		for _, q := range []string{"DELETE FROM turns WHERE run = ?", "DELETE FROM loose WHERE run = ?", "DELETE FROM runs WHERE n = ?"} {
+		for _, q := range []string{"DELETE FROM turns WHERE run = ?", "DELETE FROM loose WHERE run = ?", "DELETE FROM checkpoints WHERE run = ?", "DELETE FROM runs WHERE n = ?"} {
 			if _, err := t.exec(q, run); err != nil {
 				return err
 			}

@@ -101,6 +101,14 @@ CREATE TABLE blobs (
 	secret INTEGER NOT NULL,
 	data   BLOB -- NULL when purged
 );
+`, `
+CREATE TABLE checkpoints ( -- part 0 is the head, the others are deltas
+	run  INTEGER NOT NULL,
+	part INTEGER NOT NULL,
+	seq  INTEGER NOT NULL, -- row of the chain that holds its digest
+	data BLOB NOT NULL,
+	PRIMARY KEY (run, part)
+);
 `}
 
 // pragmas are run on every connection for writing, in this order.

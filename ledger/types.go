@@ -224,21 +224,22 @@ type Event struct {
 // The types of the ledger's own rows. The agent's numbered run events carry
 // the names of its closed list beside these.
 const (
-	EventOpened    = "ledger.opened" // first row of a ledger
-	EventSession   = "ledger.session"
-	EventRunStart  = "ledger.run.start"
-	EventRunEnd    = "ledger.run.end"
-	EventTurnStart = "ledger.turn.start"
-	EventTurnEnd   = "ledger.turn.end"
-	EventIntent    = "ledger.intent"
-	EventOutcome   = "ledger.outcome"
-	EventRecord    = "ledger.record"
-	EventSettled   = "ledger.settled"
-	EventApproval  = "ledger.approval"
-	EventReview    = "ledger.review"
-	EventInjected  = "ledger.injected"
-	EventPurge     = "ledger.purge"
-	EventPrune     = "ledger.prune"
+	EventOpened     = "ledger.opened" // first row of a ledger
+	EventSession    = "ledger.session"
+	EventRunStart   = "ledger.run.start"
+	EventRunEnd     = "ledger.run.end"
+	EventTurnStart  = "ledger.turn.start"
+	EventTurnEnd    = "ledger.turn.end"
+	EventIntent     = "ledger.intent"
+	EventOutcome    = "ledger.outcome"
+	EventRecord     = "ledger.record"
+	EventSettled    = "ledger.settled"
+	EventApproval   = "ledger.approval"
+	EventReview     = "ledger.review"
+	EventInjected   = "ledger.injected"
+	EventCheckpoint = "ledger.checkpoint"
+	EventPurge      = "ledger.purge"
+	EventPrune      = "ledger.prune"
 )
 
 // Approval is one question to a person and the answer.

@@ -269,3 +269,11 @@ func (d *Data) output(s Step) string {
 	}
 	return what + "; done"
 }
+
+// Steps returns the steps that were taken, in order: adding them to an empty
+// History gives this one.
+func (h *History) Steps() []Step {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.steps)
+}

@@ -24,15 +24,18 @@ const (
 
 // cli is the command line.
 type cli struct {
-	Chat    chatCmd    `cmd:"" help:"Work on tasks in a conversation, at the terminal."`
-	Run     runCmd     `cmd:"" help:"Work on a task in a folder."`
-	Demo    demoCmd    `cmd:"" help:"Watch an agent work: a scripted model, no key, no network."`
-	Lsp     lspCmd     `cmd:"" name:"lsp" help:"Serve an editor over stdin and stdout."`
-	Ledger  ledgerCmd  `cmd:"" help:"What runs did: list and show their commands."`
-	Doctor  doctorCmd  `cmd:"" help:"Check settings, endpoint, key, model and state folder."`
-	Config  configCmd  `cmd:"" help:"Print the effective configuration and where each value comes from."`
-	Replay  replayCmd  `cmd:"" help:"Serve a scripted model to any OpenAI-compatible client."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Chat     chatCmd     `cmd:"" help:"Work on tasks in a conversation, at the terminal."`
+	Run      runCmd      `cmd:"" help:"Work on a task in a folder."`
+	Demo     demoCmd     `cmd:"" help:"Watch an agent work: a scripted model, no key, no network."`
+	Lsp      lspCmd      `cmd:"" name:"lsp" help:"Serve an editor over stdin and stdout."`
+	Resume   resumeCmd   `cmd:"" help:"Go on with a run that was suspended, cancelled or cut short."`
+	Approve  approveCmd  `cmd:"" help:"Answer what a suspended run waits for, and go on with it."`
+	Sessions sessionsCmd `cmd:"" help:"List conversations that can be gone on with."`
+	Ledger   ledgerCmd   `cmd:"" help:"What runs did: list and show their commands."`
+	Doctor   doctorCmd   `cmd:"" help:"Check settings, endpoint, key, model and state folder."`
+	Config   configCmd   `cmd:"" help:"Print the effective configuration and where each value comes from."`
+	Replay   replayCmd   `cmd:"" help:"Serve a scripted model to any OpenAI-compatible client."`
+	Version  versionCmd  `cmd:"" help:"Print the version."`
 }
 
 // settings are the flags of every command that reads the configuration.

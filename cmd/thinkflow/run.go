@@ -15,12 +15,13 @@ import (
 
 type runCmd struct {
 	settings
-	Task   []string `arg:"" help:"What is to be done; - reads it from stdin."`
-	Dir    string   `short:"C" placeholder:"DIR" help:"Folder to work in (the current one)."`
-	JSON   bool     `name:"json" help:"Write events to stdout, one JSON object a line, and nothing else."`
-	DryRun bool     `name:"dry-run" help:"Plan and show every change; write nothing."`
-	Mode   string   `placeholder:"MODE" help:"What may be done: ask, plan, edit (the default) or auto."`
-	Allow  []string `placeholder:"CLASS" help:"What may be done without asking: bash, delete, secrets, protected."`
+	Task    []string `arg:"" help:"What is to be done; - reads it from stdin."`
+	Dir     string   `short:"C" placeholder:"DIR" help:"Folder to work in (the current one)."`
+	JSON    bool     `name:"json" help:"Write events to stdout, one JSON object a line, and nothing else."`
+	DryRun  bool     `name:"dry-run" help:"Plan and show every change; write nothing."`
+	Session string   `placeholder:"ID" help:"Go on with this conversation; see: thinkflow sessions."`
+	Mode    string   `placeholder:"MODE" help:"What may be done: ask, plan, edit (the default) or auto."`
+	Allow   []string `placeholder:"CLASS" help:"What may be done without asking: bash, delete, secrets, protected."`
 }
 
 func (c *runCmd) Run(a *app) error {
@@ -50,7 +51,7 @@ func (c *runCmd) Run(a *app) error {
 		return err
 	}
 	return a.work(job{
-		cfg: loaded.Config, file: loaded.File, dir: dir, task: task, json: c.JSON, dryRun: c.DryRun,
+		cfg: loaded.Config, file: loaded.File, dir: dir, task: task, json: c.JSON, dryRun: c.DryRun, session: c.Session,
 	})
 }
 
@@ -89,6 +90,10 @@ type job struct {
 	task   string
 	json   bool
 	dryRun bool
+	// session is a conversation to go on with; "" = a new one.
+	session string
+	// resume goes on with a run instead.
+	resume *agent.ResumeRequest
 	// ended says what to do next; nil = nothing is said.
 	ended func(agent.RunResult) []string
 }
@@ -112,7 +117,13 @@ func (a *app) work(j job) error {
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
 	out.broken = cancel
-	result, err := engine.Run(ctx, agent.RunRequest{Task: j.task, DryRun: j.dryRun, Events: out.event, Preview: out.preview})
+	var result agent.RunResult
+	if j.resume != nil {
+		j.resume.Events, j.resume.Preview = out.event, out.preview
+		result, err = engine.Resume(ctx, *j.resume)
+	} else {
+		result, err = engine.Run(ctx, agent.RunRequest{Session: j.session, Task: j.task, DryRun: j.dryRun, Events: out.event, Preview: out.preview})
+	}
 	if cerr := engine.Close(); cerr != nil {
 		log.Error("the ledger was not closed well", "error", cerr)
 	}

@@ -117,6 +117,8 @@ type Config struct {
 	MaxCost   float64       `key:"max_cost" env:"THINKFLOW_MAX_COST" default:"0" min:"0" doc:"Cost of one run, in the currency of the prices below; 0 means no bound."`
 	MaxWall   time.Duration `key:"max_wall" env:"THINKFLOW_MAX_WALL" default:"0s" min:"0" doc:"Wall time of one run, without the time it waits for a person; 0 means no bound."`
 
+	ApprovalWait time.Duration `key:"approval_wait" env:"THINKFLOW_APPROVAL_WAIT" default:"10m" min:"1ms" doc:"Time that a question to a person may stay unanswered. Then the run is suspended, and goes on when the answer comes (thinkflow approve)."`
+
 	PriceInput  float64 `key:"price_input" env:"THINKFLOW_PRICE_INPUT" default:"0" min:"0" doc:"Price of a million input tokens."`
 	PriceOutput float64 `key:"price_output" env:"THINKFLOW_PRICE_OUTPUT" default:"0" min:"0" doc:"Price of a million output tokens."`
 	PriceCached float64 `key:"price_cached" env:"THINKFLOW_PRICE_CACHED" default:"0" min:"0" doc:"Price of a million input tokens that came from the provider's cache."`

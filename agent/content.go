@@ -1,0 +1,125 @@
+package agent
+
+import (
+	"bytes"
+	"compress/flate"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"thinkflow/parser"
+	"thinkflow/workspace"
+)
+
+// Content is what a command itself carries, as the ledger keeps it.
+type Content struct {
+	Body  string        `json:"body,omitempty"`
+	Pairs []parser.Pair `json:"pairs,omitempty"`
+}
+
+// Forms of stored content: the first byte.
+const (
+	contentBody    = 'b' // the body as it is
+	contentJSON    = 'j' // Content as JSON
+	contentDeflate = 'z' // one of the other two, deflated
+)
+
+// packFrom is the size from which content is deflated, in bytes.
+const packFrom = 1 << 10
+
+// encodeContent is nil for a command that carries nothing.
+func encodeContent(c *parser.Command) []byte {
+	var b []byte
+	switch {
+	case len(c.Pairs) > 0:
+		raw, err := json.Marshal(Content{Pairs: c.Pairs})
+		if err != nil {
+			return nil // strings cannot fail
+		}
+		b = append([]byte{contentJSON}, raw...)
+	case c.Body != "":
+		b = append([]byte{contentBody}, c.Body...)
+	default:
+		return nil
+	}
+	if len(b) < packFrom {
+		return b
+	}
+	var z bytes.Buffer
+	z.WriteByte(contentDeflate)
+	w, err := flate.NewWriter(&z, flate.BestSpeed)
+	if err != nil {
+		return b
+	}
+	_, _ = w.Write(b)
+	_ = w.Close()
+	if z.Len() >= len(b) {
+		return b
+	}
+	return z.Bytes()
+}
+
+// contentOf is the content of a command that had no effect. That of a file that
+// may hold secrets is not kept: nothing would purge it.
+func (r *run) contentOf(c *parser.Command) []byte {
+	if t, err := r.e.ws.Resolve(c.Path, workspace.AccessRead); c.Path != "" && (err != nil || t.Secret) {
+		return nil
+	}
+	return encodeContent(c)
+}
+
+// DecodeContent reads the content of a command as the ledger has it.
+func DecodeContent(data []byte) (Content, error) {
+	var c Content
+	if len(data) == 0 {
+		return c, nil
+	}
+	switch data[0] {
+	case contentDeflate:
+		raw, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(data[1:])), maxUnpacked))
+		if err != nil || len(raw) == 0 || raw[0] == contentDeflate {
+			return c, errors.New("the content is damaged")
+		}
+		return DecodeContent(raw)
+	case contentBody:
+		c.Body = string(data[1:])
+		return c, nil
+	case contentJSON:
+		return c, json.Unmarshal(data[1:], &c)
+	}
+	return c, errors.New("the content has an unknown form")
+}
+
+// summary describes what a command carries in a few words.
+func summary(c *parser.Command) string {
+	switch {
+	case len(c.Pairs) > 0:
+		return fmt.Sprintf("%d pairs, %d bytes", len(c.Pairs), pairBytes(c.Pairs))
+	case c.Body != "":
+		return fmt.Sprintf("%d bytes", len(c.Body))
+	}
+	return ""
+}
+
+// contentHash identifies what is asked for: what was approved is what runs.
+func contentHash(c *parser.Command, targets []workspace.Target) string {
+	h := sha256.New()
+	put := func(s string) { fmt.Fprintf(h, "%d:%s", len(s), s) }
+	for _, s := range []string{string(c.Name), c.Path, c.Dest, c.Cmd, c.Body, fmt.Sprint(c.All, c.Line, c.Empty)} {
+		put(s)
+	}
+	for _, p := range c.Pairs {
+		put(p.Old)
+		put(p.New)
+	}
+	for _, t := range targets {
+		put(t.Abs)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// signature tells identical failing calls apart from others: ids do not count.
+func signature(c *parser.Command) string { return contentHash(c, nil) }

@@ -47,6 +47,41 @@ type savedSession struct {
 	Thoughts []thinking.Step   `json:"thoughts,omitempty"`
 	Plan     []PlanItem        `json:"plan,omitempty"`
 	NoTags   map[string]bool   `json:"noTags,omitempty"`
+
+	Memory   savedMemory        `json:"memory"`
+	Rates    map[string]float64 `json:"rates,omitempty"`
+	Contexts map[string]int     `json:"contexts,omitempty"`
+}
+
+// savedMemory is what a session keeps for shortening its history: see memory.
+type savedMemory struct {
+	Tasks    []string    `json:"tasks,omitempty"`
+	Attached []string    `json:"attached,omitempty"`
+	Touched  [][3]string `json:"touched,omitempty"`  // path, what, hash
+	Problems [][2]string `json:"problems,omitempty"` // about, text
+	Said     []string    `json:"said,omitempty"`
+}
+
+func (m *memory) save() savedMemory {
+	s := savedMemory{Tasks: slices.Clone(m.tasks), Attached: slices.Clone(m.attached), Said: slices.Clone(m.said)}
+	for _, t := range m.touched {
+		s.Touched = append(s.Touched, [3]string{t.path, t.what, t.hash})
+	}
+	for _, p := range m.problems {
+		s.Problems = append(s.Problems, [2]string{p.about, p.text})
+	}
+	return s
+}
+
+func (s savedMemory) restore() memory {
+	m := memory{tasks: s.Tasks, attached: s.Attached, said: s.Said}
+	for _, t := range s.Touched {
+		m.touched = append(m.touched, touch{t[0], t[1], t[2]})
+	}
+	for _, p := range s.Problems {
+		m.problems = append(m.problems, problem{p[0], p[1]})
+	}
+	return m
 }
 
 type savedRun struct {
@@ -106,7 +141,7 @@ func (s *session) save() (saved savedSession, messages []Message) {
 	saved = savedSession{
 		ID: s.id, Settings: s.settings, Messages: len(s.history), Notes: slices.Clone(s.notes), Key: s.key,
 		Echo: maps.Clone(s.echo.tags), Granted: s.perms.granted(), Thoughts: s.thoughts.Steps(), Plan: slices.Clone(s.plan),
-		NoTags: maps.Clone(s.noTags), Known: make(map[string]string, len(s.known)),
+		NoTags: maps.Clone(s.noTags), Memory: s.memory.save(), Rates: maps.Clone(s.rates), Contexts: maps.Clone(s.contexts), Known: make(map[string]string, len(s.known)),
 	}
 	for _, o := range s.pending {
 		saved.Pending = append(saved.Pending, saveOutcome(o))
@@ -121,6 +156,7 @@ func (s *session) save() (saved savedSession, messages []Message) {
 func (saved savedSession) restore(c *config.Config, messages []Message) *session {
 	s := newSession(saved.ID, c)
 	s.settings, s.history, s.notes, s.key, s.plan, s.noTags = saved.Settings, messages, saved.Notes, saved.Key, saved.Plan, saved.NoTags
+	s.memory, s.rates, s.contexts = saved.Memory.restore(), saved.Rates, saved.Contexts
 	s.echo.tags = saved.Echo
 	for _, o := range saved.Pending {
 		s.pending = append(s.pending, o.outcome())

@@ -50,6 +50,7 @@ type Engine struct {
 	tools    *toolbox
 
 	openLedger func() (*ledger.Ledger, error)
+	hasLedger  bool
 
 	mu       sync.Mutex // guards all below
 	cfg      config.Config
@@ -79,6 +80,7 @@ func New(o Options) *Engine {
 	if e.notice == nil {
 		e.notice = func(s string) { e.log.Warn(s) }
 	}
+	e.hasLedger = o.Ledger != nil
 	e.tools = newToolbox()
 	e.openLedger = sync.OnceValues(func() (*ledger.Ledger, error) {
 		e.mu.Lock()

@@ -424,24 +424,24 @@ func Waiting(ctx context.Context, led *ledger.Ledger) ([]WaitingApproval, error)
 }
 
 // Abandon gives a suspended run up: what waited is not done.
-func (e *Engine) Abandon(ctx context.Context, ref string) (ledger.Run, error) {
+func (e *Engine) Abandon(ctx context.Context, ref string) error {
 	led, err := e.openLedger()
 	if err != nil {
-		return ledger.Run{}, err
+		return err
 	}
 	info, err := led.FindRun(ctx, ref)
 	if err != nil {
-		return info, err
+		return err
 	}
 	if info.State != string(StateSuspended) {
-		return info, fmt.Errorf("run %s: %w", info.ID, ErrNoRun)
+		return fmt.Errorf("run %s: %w", info.ID, ErrNoRun)
 	}
 	if _, err := led.ClaimRun(ctx, info.ID); err != nil {
-		return info, err
+		return err
 	}
 	staged, err := led.List(ctx, ledger.Filter{Run: info.ID, Status: []ledger.Status{ledger.StatusStaged}})
 	if err != nil {
-		return info, err
+		return err
 	}
 	for _, c := range staged {
 		if c.Code == "" || c.Code == codeWaiting {
@@ -449,5 +449,5 @@ func (e *Engine) Abandon(ctx context.Context, ref string) (ledger.Run, error) {
 		}
 	}
 	usage, _ := json.Marshal(info.Usage)
-	return info, errors.Join(err, led.EndRun(info.ID, string(StateCancelled), "given up while it waited for an approval", usage), led.Flush(ctx))
+	return errors.Join(err, led.EndRun(info.ID, string(StateCancelled), "given up while it waited for an approval", usage), led.Flush(ctx))
 }

@@ -8,6 +8,9 @@ import (
 	"thinkflow/ledger"
 )
 
+// SessionInfo is a session with what its runs add up to.
+type SessionInfo = ledger.SessionInfo
+
 // SessionDetail is a session with its runs, newest first.
 type SessionDetail struct {
 	ledger.SessionInfo
@@ -60,7 +63,7 @@ func (e *Engine) Session(ctx context.Context, id string) (SessionDetail, error) 
 // ledger does not know is a new one. While a run of it waits for an approval,
 // no other may begin: it would go past the question.
 func (e *Engine) loadSession(ctx context.Context, id string) error {
-	if id == "" {
+	if id == "" || !e.hasLedger {
 		return nil
 	}
 	e.mu.Lock()

@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,7 +20,7 @@ type approveParams struct {
 
 // approve serves thinkflow/approve. The engine takes the question back from
 // whoever else was asked.
-func (s *Server) approve(_ context.Context, p approveParams) (empty, error) {
+func (s *Server) approve(ctx context.Context, p approveParams) (empty, error) {
 	switch p.Decision {
 	case agent.AllowOnce, agent.AllowSession, agent.Deny:
 	default:
@@ -29,7 +30,12 @@ func (s *Server) approve(_ context.Context, p approveParams) (empty, error) {
 	if b == nil {
 		return empty{}, badParams("run %q: no run is going on", p.Run)
 	}
-	if err := b.Engine.Approve(p.Run, p.Approval, p.Decision); err != nil {
+	err := b.Engine.Approve(p.Run, p.Approval, p.Decision)
+	if _, ok := b.Engine.(Resumer); ok && errors.Is(err, agent.ErrNoRun) { // it was suspended meanwhile
+		release(ctx)
+		return empty{}, s.resumeInBackground(p)
+	}
+	if err != nil {
 		return empty{}, badParams("%v", err)
 	}
 	return empty{}, nil

@@ -11,10 +11,13 @@ import (
 
 // The methods of our own, client to server, and the notifications to the client.
 const (
-	methodRun     = "thinkflow/run"
-	methodCancel  = "thinkflow/cancel"
-	methodSteer   = "thinkflow/steer"
-	methodApprove = "thinkflow/approve"
+	methodRun      = "thinkflow/run"
+	methodCancel   = "thinkflow/cancel"
+	methodSteer    = "thinkflow/steer"
+	methodApprove  = "thinkflow/approve"
+	methodResume   = "thinkflow/resume"
+	methodSessions = "thinkflow/sessions"
+	methodSession  = "thinkflow/session"
 
 	notifyEvent   = "thinkflow/event"
 	notifyPreview = "thinkflow/preview"
@@ -26,10 +29,13 @@ type ownMethod func(ctx context.Context, params []byte) (any, error)
 // ownTable lists our methods. Missing and null params are alike: the zero value.
 func (s *Server) ownTable() map[string]ownMethod {
 	return map[string]ownMethod{
-		methodRun:     typed(s.run),
-		methodCancel:  typed(s.cancelRun),
-		methodSteer:   typed(s.steer),
-		methodApprove: typed(s.approve),
+		methodRun:      typed(s.run),
+		methodCancel:   typed(s.cancelRun),
+		methodSteer:    typed(s.steer),
+		methodApprove:  typed(s.approve),
+		methodResume:   typed(s.resume),
+		methodSessions: typed(s.sessions),
+		methodSession:  typed(s.session),
 	}
 }
 

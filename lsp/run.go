@@ -36,6 +36,7 @@ type selection struct {
 type activeRun struct {
 	id       string
 	cancel   context.CancelFunc
+	gone     func() // cancel, because the editor goes away
 	ended    chan struct{}
 	progress *progress // nil = nobody watches
 	token    string    // of the progress, "" = none
@@ -75,8 +76,9 @@ func (s *Server) request(p runParams) (agent.RunRequest, error) {
 // begin registers the run before anything of it can happen, so that it can be
 // cancelled from now on. It ends with ctx.
 func (s *Server) begin(ctx context.Context, id string) (*activeRun, context.Context, error) {
-	runCtx, cancel := context.WithCancel(ctx)
-	a := &activeRun{id: id, cancel: cancel, ended: make(chan struct{})}
+	runCtx, end := context.WithCancelCause(ctx)
+	cancel := func() { end(context.Canceled) }
+	a := &activeRun{id: id, cancel: cancel, gone: func() { end(agent.ErrGone) }, ended: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.runs[id]; ok {
@@ -87,20 +89,22 @@ func (s *Server) begin(ctx context.Context, id string) (*activeRun, context.Cont
 	return a, runCtx, nil
 }
 
+// ended takes the run off the list.
+func (s *Server) ended(a *activeRun) {
+	a.progress.end()
+	a.cancel()
+	s.mu.Lock()
+	delete(s.runs, a.id)
+	s.mu.Unlock()
+	close(a.ended)
+}
+
 // finish carries the run out and answers it. withEvents: the caller asked for
 // events by using thinkflow/run.
 func (s *Server) finish(a *activeRun, ctx context.Context, req agent.RunRequest, token any, withEvents bool) (agent.RunResult, error) {
-	defer func() {
-		a.cancel()
-		s.mu.Lock()
-		delete(s.runs, a.id)
-		s.mu.Unlock()
-		close(a.ended)
-	}()
+	defer s.ended(a)
 	facts := s.clientFacts()
 	s.startProgress(a, facts, req.Task, token)
-	defer a.progress.end()
-
 	b, err := s.engine(ctx)
 	switch {
 	case errors.Is(err, context.Canceled):

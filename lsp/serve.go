@@ -13,6 +13,8 @@ import (
 
 	"go.lsp.dev/jsonrpc2"
 	"go.lsp.dev/protocol"
+
+	"thinkflow/agent"
 )
 
 // Options configures a server. New is required.
@@ -41,7 +43,8 @@ func Main(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, o Opti
 		o.Log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	s := newServer(o)
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, end := context.WithCancelCause(ctx)
+	cancel := func() { end(agent.ErrGone) }
 	defer cancel()
 	hung := make(chan struct{})
 	rwc := newFrames(stdin, stdout, s.log, func(err error) {

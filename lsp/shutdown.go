@@ -2,13 +2,13 @@ package lsp
 
 import "context"
 
-// Shutdown stops all runs; exit ends the process.
+// Shutdown stops all runs, those that wait for an answer for now; exit ends the process.
 func (s *Server) Shutdown(context.Context) error {
 	s.state.set(stateShutdown)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.runs {
-		r.cancel()
+		r.gone()
 	}
 	return nil
 }

@@ -21,6 +21,11 @@ type documents struct {
 	byPath  map[string]*document
 	byReal  map[string][]*document // in order of opening
 	changed chan struct{}          // closed and replaced at each change
+
+	// parent is what an overlay lies over; gone are the real paths that it says
+	// are not there.
+	parent *documents
+	gone   map[string]bool
 }
 
 // document is the immutable Document with what is known of its file. A change
@@ -126,6 +131,13 @@ func (s *documents) signalLocked() {
 
 // find looks a document up by path, then by resolved path.
 func (s *documents) find(paths ...string) (*document, bool) {
+	if s.parent != nil {
+		return s.findOver(paths)
+	}
+	return s.findOwn(paths)
+}
+
+func (s *documents) findOwn(paths []string) (*document, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, p := range paths {
@@ -189,6 +201,9 @@ func (s *documents) update(path string, change func(*document) bool) (Document, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, ok := s.byPath[samePathKey(filepath.Clean(path))]
+	if !ok && s.parent != nil {
+		return s.parent.update(path, change)
+	}
 	if !ok {
 		return Document{}, false
 	}
@@ -211,6 +226,9 @@ func (w *Workspace) Document(abs string) (Document, bool) {
 
 // Documents returns the open documents, sorted by path.
 func (w *Workspace) Documents() []Document {
+	if w.parent != nil {
+		return w.documentsOver()
+	}
 	w.docs.mu.RLock()
 	defer w.docs.mu.RUnlock()
 	out := make([]Document, 0, len(w.docs.byPath))
@@ -261,6 +279,9 @@ func (w *Workspace) diskState(d *document) diskState {
 // editor reloaded it), at most d. It reports whether that is so, or the document
 // was closed.
 func (w *Workspace) AwaitReload(ctx context.Context, path string, d time.Duration) bool {
+	if w.parent != nil {
+		return w.parent.AwaitReload(ctx, path, d)
+	}
 	timeout := time.NewTimer(d)
 	defer timeout.Stop()
 	for {

@@ -172,6 +172,9 @@ func (w *Workspace) grepWalker(jobs []walkJob, top *topList[fileMatches], m *mat
 		if g != nil && !g.match(v.rel, display, prefixOf(jobRel(jobs, v.root))) || top.useless(display) {
 			return
 		}
+		if w.docs.isGone(filepath.Join(d.path, v.name)) {
+			return
+		}
 		var data []byte
 		if len(buffers) > 0 {
 			if text, ok := buffers[samePathKey(filepath.Join(d.path, v.name))]; ok {

@@ -158,7 +158,7 @@ func (w *Workspace) collect(ctx context.Context, path string, ignored bool, dept
 	k := walker{w: w, ignored: ignored, secrets: true, maxDepth: depth}
 	k.visit = func(_ *walkState, _ *dirHandle, v visited) {
 		display := displayOf(roots, v.root, v.rel)
-		if !keep(v, display) {
+		if w.docs.isGone(filepath.Join(roots[v.root].real, filepath.FromSlash(v.rel))) || !keep(v, display) {
 			return
 		}
 		e := Entry{Path: display, IsDir: v.kind == entryDir, IsLink: v.kind == entryLink, Secret: v.secret}

@@ -49,6 +49,7 @@ func (w *Workspace) Resolve(path string, access Access) (Target, error) {
 	if insideGitDir(roots[t.Root].real, t.Rel) {
 		return Target{}, refuse(CodeForbidden, shown, "this is inside a git directory, and version control metadata is never touched")
 	}
+	w.staged(&t)
 	w.classify(&t, rel)
 	if t.IsLink {
 		// The entry itself goes, but it may stand for something protected.

@@ -23,6 +23,9 @@ func New(roots []Root, opts Options) (*Workspace, error) {
 // SetRoots replaces the roots; on an error the old ones stay. Roots of the same
 // name get a number: app, app-2.
 func (w *Workspace) SetRoots(roots []Root) error {
+	if w.parent != nil {
+		return w.parent.SetRoots(roots)
+	}
 	var rs []root
 	taken := map[string]bool{}
 	for _, r := range roots {
@@ -81,6 +84,9 @@ func (w *Workspace) Roots() []Root {
 }
 
 func (w *Workspace) rootList() []root {
+	if w.parent != nil {
+		return w.parent.rootList()
+	}
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	return w.roots

@@ -70,6 +70,9 @@ func ProbeFile(abs string) (hash string, exists bool, err error) {
 // otherwise. A missing file is a snapshot with Exists unset. Folders, devices,
 // files that are binary, not UTF-8 or too large are *Refusal.
 func (w *Workspace) Snapshot(t Target) (Snapshot, error) {
+	if w.docs.isGone(t.Abs) {
+		return Snapshot{Target: t}, nil
+	}
 	if d, ok := w.docs.find(t.Given, t.Abs); ok {
 		s := Snapshot{Target: t, Text: d.Text, Open: true, Version: d.Version, URI: d.URI, Dirty: d.Dirty, Exists: true, Mode: statMode(t.Abs)}
 		s.Hash = HashText(s.Text)

@@ -20,6 +20,9 @@ type Undo struct {
 	BeforeHash, AfterHash string
 	// Edits turn the text after into the text before; unless Whole.
 	Edits []Edit
+	// Anchors, one for each of Edits, find their places in a text that has moved
+	// on since; none in what older versions stored.
+	Anchors []Anchor
 	// Whole: Text is the complete text before.
 	Whole bool
 	Text  string
@@ -43,14 +46,19 @@ func (c *Change) Undo() Undo {
 			break
 		}
 		u.Edits = invertEdits(c.Before.Text, c.Edits)
+		u.Anchors = anchors(c.after, u.Edits)
 	case ChangeDelete:
 		u.Whole, u.Text, u.Mode, u.Link = true, c.Before.Text, c.Before.Mode, c.link
 	}
 	return u
 }
 
-// undoFormat is the first byte of an encoded Undo.
-const undoFormat = 1
+// undoFormat is the first byte of an encoded Undo; undoBare is that of one
+// without anchors.
+const (
+	undoBare   = 1
+	undoFormat = 2
+)
 
 // Encode makes the bytes that DecodeUndo reads: varints and strings, deflated
 // where that helps.
@@ -86,6 +94,12 @@ func (u Undo) Encode() []byte {
 		str(e.New)
 		at = e.End
 	}
+	num(uint64(len(u.Anchors)))
+	for _, a := range u.Anchors {
+		for _, s := range []string{a.Lead, a.Tail, a.Head, a.Sum} {
+			str(s)
+		}
+	}
 	if len(b) > 400 {
 		var z bytes.Buffer
 		z.Write([]byte{undoFormat, 1})
@@ -105,7 +119,7 @@ const maxUndo = 512 << 20
 // DecodeUndo reads what Encode made; other bytes are an error.
 func DecodeUndo(data []byte) (Undo, error) {
 	var u Undo
-	if len(data) < 2 || data[0] != undoFormat || data[1] > 1 {
+	if len(data) < 2 || data[0] != undoFormat && data[0] != undoBare || data[1] > 1 {
 		return u, errors.New("undo: unknown format")
 	}
 	body := data[2:]
@@ -136,6 +150,11 @@ func DecodeUndo(data []byte) (Undo, error) {
 		}
 		at = e.End
 		u.Edits = append(u.Edits, e)
+	}
+	if data[0] == undoFormat {
+		for n := r.num(); n > 0 && r.err == nil; n-- {
+			u.Anchors = append(u.Anchors, Anchor{Lead: r.str(), Tail: r.str(), Head: r.str(), Sum: r.str()})
+		}
 	}
 	if r.err == nil && len(r.b) > 0 {
 		r.err = errors.New("bytes left over")
@@ -172,9 +191,12 @@ func (r *undoReader) str() string {
 	return s
 }
 
-// Revert plans the inverse of a change against what is there now. It refuses
-// (CodeChanged) when that is no longer what the change left behind. The result
-// is an ordinary change: it is committed, recorded and itself undoable.
+// Revert plans the inverse of a change against what is there now. When the text
+// has moved on since, the places are found again by what the change had put
+// there (see Anchor), with a note, or it is refused (CodeChanged): files that
+// were created and changed since, or places that are changed, missing or not
+// the only ones. The result is an ordinary change: it is committed, recorded
+// and itself undoable.
 func (w *Workspace) Revert(u Undo) (*Change, error) {
 	c := &Change{}
 	var err error
@@ -223,7 +245,13 @@ func (w *Workspace) revertModify(c *Change, u Undo) error {
 		c.after = c.Before.Text
 		return nil
 	case c.Before.Hash != u.AfterHash:
-		return refuse(CodeChanged, t.Display, "%s", movedOn)
+		edits, ok := u.Locate(c.Before.Text)
+		if !ok {
+			return refuse(CodeChanged, t.Display, "%s", movedOn)
+		}
+		c.Edits = mergeEdits(edits)
+		c.Notes = append(c.Notes, "the text had moved on; what this change had put there was found again and taken back, the rest stays")
+		return w.finishText(c)
 	}
 	c.Edits = u.Edits
 	if u.Whole {

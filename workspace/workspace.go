@@ -26,6 +26,8 @@ type Workspace struct {
 	rules rules
 	docs  *documents
 
+	parent *Workspace // of an overlay; see Overlay
+
 	// faults lets tests play a disk that is full; nil fields do nothing.
 	faults faults
 

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"crypto/sha256"
+	"io/fs"
 	"strings"
 )
 
@@ -250,3 +251,13 @@ func (c *Change) Redo() Undo {
 
 // Link is the target of the symbolic link that the change deletes or restores.
 func (c *Change) Link() string { return c.link }
+
+// PlanCreate plans a file with exactly this text, or a symbolic link (link not
+// ""), where nothing is.
+func (w *Workspace) PlanCreate(path, text, link string, mode fs.FileMode) (*Change, error) {
+	u := Undo{Kind: ChangeDelete, Path: path, Whole: true, Text: text, Mode: mode, Link: link, BeforeHash: HashText(text)}
+	if link != "" {
+		u.BeforeHash = hashLink(link)
+	}
+	return w.Revert(u)
+}

@@ -235,3 +235,18 @@ func countChanged(text string, edits []Edit) (added, removed int) {
 	}
 	return added, removed
 }
+
+// UnifiedDiff compares two texts. A name of "" stands for a file that is not
+// there; maxBytes bounds the result (0 = unbounded).
+func UnifiedDiff(from, to, before, after string, maxBytes int) string {
+	if before == after && from != "" && to != "" {
+		return ""
+	}
+	name := func(side, n string) string {
+		if n == "" {
+			return "/dev/null"
+		}
+		return side + n
+	}
+	return fmt.Sprintf("--- %s\n+++ %s\n", name("a/", from), name("b/", to)) + unified(before, DiffText(before, after), maxBytes)
+}

@@ -485,3 +485,26 @@ func (t *Tracker) plan(path string, ids []ID, self func(*tracked) Action, edit f
 	}
 	return out, nil
 }
+
+// MoveFolder renames the tracked files below a folder that was moved.
+func (t *Tracker) MoveFolder(from, to, key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for path, f := range t.files {
+		rest, ok := strings.CutPrefix(path, from)
+		if !ok || rest == "" || rest[0] != '/' && rest[0] != '\\' || f.deleted {
+			continue
+		}
+		delete(t.files, path)
+		f.path = to + rest
+		switch {
+		case f.created:
+		case f.from == f.path:
+			f.from, f.moved = "", hunk{}
+		case f.from == "":
+			f.from, f.moved = path, hunk{id: t.nextID()}
+			addKey(&f.moved, key)
+		}
+		t.settle(f)
+	}
+}

@@ -149,7 +149,7 @@ func refusalCode(err error) string {
 // bash runs the command of a tf-bash. Its exit status is a result.
 func (t *turn) bash(c *parser.Command) {
 	o := t.outcomeOf(c)
-	p := t.r.permit(ActionBash, c.Cmd, contentHash(c, nil), nil)
+	p := t.r.permitBash(c.Cmd, contentHash(c, nil))
 	if !p.allowed {
 		t.denied(c, o, ledger.FlowBlocking, p)
 		return

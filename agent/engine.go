@@ -40,7 +40,9 @@ type Options struct {
 // Engine runs tasks in one workspace. It is safe for concurrent use; runs of
 // different sessions go on side by side.
 type Engine struct {
-	ws       *workspace.Workspace
+	ws       *workspace.Workspace // with proposals laid over the files
+	under    *workspace.Workspace // the files and documents as they are
+	review   *reviewer
 	editor   Editor
 	approver Approver
 	notice   func(string)
@@ -67,7 +69,7 @@ type Engine struct {
 // New makes an engine.
 func New(o Options) *Engine {
 	e := &Engine{
-		cfg: o.Config, model: o.Model, ws: o.Workspace, editor: o.Editor, approver: o.Approver,
+		cfg: o.Config, model: o.Model, ws: o.Workspace.Overlay(), under: o.Workspace, review: newReviewer(), editor: o.Editor, approver: o.Approver,
 		notice: o.Notice, log: o.Log, now: o.Now,
 		sessions: map[string]*session{}, runs: map[string]*run{},
 	}
@@ -186,6 +188,7 @@ func (e *Engine) begin(ctx context.Context, req RunRequest) (*run, error) {
 	s.running = true
 	r := newRun(ctx, e, s, req)
 	e.runs[r.id] = r
+	e.review.begin(r.id, s)
 	return r, nil
 }
 
@@ -327,6 +330,7 @@ func (e *Engine) Settled(change *workspace.Change, out EditOutcome) {
 		}
 	}
 	if out.Verdict == EditApplied {
+		e.trackApplied(u.key.String(), change)
 		u.s.wrote(change.Target.Abs, change.BeforeHash, change.AfterHash, change.Op.Kind == workspace.OpWrite)
 	}
 	u.s.addNote(fmt.Sprintf("Command %d (%s %s), whose outcome was uncertain, is now known: %s.", o.id, o.name, o.path, o.status))

@@ -63,6 +63,7 @@ type Event struct {
 	Usage    *Usage         `json:"usage,omitempty"`    // usage, run.completed, run.failed, run.cancelled
 	Result   *RunResult     `json:"result,omitempty"`   // run.completed, run.failed, run.cancelled
 	Plan     []PlanItem     `json:"plan,omitempty"`     // plan
+	Changes  *ChangesEvent  `json:"changes,omitempty"`  // changes.updated
 	Thinking *ThoughtEvent  `json:"thinking,omitempty"` // thought
 
 	Reason string `json:"reason,omitempty"` // turn.restarted, compaction, run.suspended, command.skipped

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"thinkflow/agent/registry"
@@ -38,6 +37,8 @@ type executed struct {
 	undo  workspace.Undo
 	abs   []string
 	files []string // as people see them
+	// staged: it was only proposed.
+	staged bool
 }
 
 // work is the one worker of a turn: it takes items in stream order. After the
@@ -81,7 +82,8 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 		return
 	}
 	action := ActionWrite
-	if c.Name == parser.Delete {
+	staging := r.stages(targets)
+	if c.Name == parser.Delete && !staging { // a proposal asks by itself
 		action = ActionDelete
 	}
 	if d := r.permit(action, describe(c), contentHash(c, targets), func() string { return t.previewDiff(op) }, targets...); !d.allowed {
@@ -89,12 +91,17 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 		return
 	}
 	// What was approved is what runs: another target by now is refused (SE-08).
-	op.Approved = absPaths(targets)
+	for _, tg := range targets {
+		op.Approved = append(op.Approved, tg.Abs)
+	}
 	for _, tg := range targets {
 		op.AllowSecret = op.AllowSecret || tg.Secret
 	}
 	unlock := r.e.locks.lock(absPaths(targets))
 	defer unlock()
+	if staging {
+		r.prepareStage(targets)
+	}
 
 	for attempt := 0; ; attempt++ {
 		op.Known, op.KnownEver = r.s.knownHash(targets[0].Abs)
@@ -121,6 +128,17 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 			return
 		}
 		key := t.key(c)
+		if staging {
+			if err := t.stageCommand(c, o, key, change, flow); err != nil {
+				fail(codeLedger, err.Error())
+				return
+			}
+			o.status = string(ledger.StatusStaged)
+			t.ran = append(t.ran, &executed{key: key, cmd: c, undo: change.Undo(), abs: absPaths(targets), files: changedFiles(change), staged: true})
+			t.applyDone(c, o, change, "review")
+			r.changesUpdated(changedPath(change), true)
+			return
+		}
 		if attempt > 0 {
 			key = retryKey(key, attempt)
 		}
@@ -139,12 +157,14 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 		case EditApplied:
 			o.status = string(ledger.StatusApplied)
 			t.settleOutcome(led, key, o)
+			r.e.trackApplied(key.String(), change)
 			t.ran = append(t.ran, &executed{key: key, cmd: c, undo: change.Undo(), abs: absPaths(targets), files: changedFiles(change)})
 			via := "disk"
 			if r.throughEditor(change) {
 				via = "editor"
 			}
 			t.applyDone(c, o, change, via)
+			r.changesUpdated(changedPath(change), false)
 			return
 		case EditStale:
 			if attempt < staleRetries-1 {
@@ -169,6 +189,14 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 		t.fail(o, signature(c))
 		return
 	}
+}
+
+// changedPath is the real path whose text a change leads to.
+func changedPath(ch *workspace.Change) string {
+	if ch.Dest != nil {
+		return ch.Dest.Abs
+	}
+	return ch.Target.Abs
 }
 
 // reloadWait is how long a clean buffer that differs from the disk may take to
@@ -480,95 +508,6 @@ func (t *turn) keepResult(r result) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.results = append(t.results, r)
-}
-
-// operation is the command as the workspace has it.
-func operation(c *parser.Command) workspace.Op {
-	op := workspace.Op{Path: c.Path, Dest: c.Dest, Body: c.Body, All: c.All, Line: c.Line, Empty: c.Empty}
-	for _, p := range c.Pairs {
-		op.Pairs = append(op.Pairs, workspace.Pair{Old: p.Old, New: p.New})
-	}
-	switch c.Name {
-	case parser.Write:
-		op.Kind = workspace.OpWrite
-	case parser.Append:
-		op.Kind = workspace.OpAppend
-	case parser.Mkdir:
-		op.Kind = workspace.OpMkdir
-	case parser.Touch:
-		op.Kind = workspace.OpTouch
-	case parser.Copy:
-		op.Kind = workspace.OpCopy
-	case parser.Move:
-		op.Kind = workspace.OpMove
-	case parser.Edit:
-		op.Kind = workspace.OpEdit
-	case parser.Delete:
-		op.Kind = workspace.OpDelete
-	}
-	return op
-}
-
-func (t *turn) outcomeOf(c *parser.Command) outcome {
-	return outcome{key: t.key(c), id: c.ID, channel: c.Channel, name: string(c.Name), path: c.Path, dest: c.Dest, cmd: c.Cmd}
-}
-
-func describeChange(o *outcome, ch *workspace.Change) {
-	o.rung, o.notes, o.added, o.removed = ch.Rung, ch.Notes, ch.Added, ch.Removed
-	o.created = ch.Kind == workspace.ChangeCreate
-	o.diff = ch.Diff(eventDiff)
-}
-
-// eventDiff bounds the diff of one command.completed event, in bytes.
-const eventDiff = 16 << 10
-
-func (r *run) intentOf(key ledger.Key, c *parser.Command, ch *workspace.Change, flow ledger.Flow) ledger.Intent {
-	in := ledger.Intent{
-		Key: key, Tool: string(c.Name), Path: c.Path, Dest: c.Dest, Cmd: c.Cmd,
-		Abs: ch.Target.Abs, BeforeHash: ch.BeforeHash, AfterHash: ch.AfterHash,
-		NeedResult: c.NeedResult, Flow: flow, Via: ledger.ViaDisk, Risk: risk(c, ch), Rung: ch.Rung, Temp: ch.Temp,
-		Undo: ch.Undo().Encode(), ContentHash: contentHash(c, nil), Summary: summary(c), Content: encodeContent(c), Secret: ch.Target.Secret,
-	}
-	if r.throughEditor(ch) {
-		in.Via = ledger.ViaEditor
-	}
-	if ch.Dest != nil {
-		in.AbsDest = ch.Dest.Abs
-	}
-	return in
-}
-
-// risk is how much care a change deserves, for reading the ledger.
-func risk(c *parser.Command, ch *workspace.Change) string {
-	switch {
-	case ch.Target.Protected || ch.Dest != nil && ch.Dest.Protected:
-		return "protected"
-	case c.Name == parser.Delete, c.Name == parser.Move:
-		return "high"
-	case c.Name == parser.Write && ch.Kind == workspace.ChangeModify:
-		return "medium"
-	}
-	return "low"
-}
-
-func describe(c *parser.Command) string {
-	if c.Name == parser.Bash {
-		return c.Cmd
-	}
-	s := string(c.Name) + " " + c.Path
-	if c.Dest != "" {
-		s += " → " + c.Dest
-	}
-	return s
-}
-
-func absPaths(targets []workspace.Target) []string {
-	out := make([]string, len(targets))
-	for i, t := range targets {
-		out[i] = t.Abs
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // effectCtx lets an effect that has begun come to its end although the run is

@@ -67,6 +67,9 @@ func (o outcome) line() string {
 	case o.status == string(ledger.StatusApplied) && (o.added > 0 || o.removed > 0):
 		fmt.Fprintf(&b, ", +%d -%d lines", o.added, o.removed)
 	}
+	if o.status == string(ledger.StatusStaged) && o.via == "review" {
+		b.WriteString(" for the user's review; go on as if it were applied")
+	}
 	if o.rung != "" && o.rung != "exact" {
 		b.WriteString(", found by " + o.rung)
 	}

@@ -444,7 +444,7 @@ func (e *Engine) Abandon(ctx context.Context, ref string) error {
 		return err
 	}
 	for _, c := range staged {
-		if c.Code == "" || c.Code == codeWaiting {
+		if c.UndoBlob == "" && (c.Code == "" || c.Code == codeWaiting) { // not a proposal, which waits for review
 			err = errors.Join(err, led.Outcome(ledger.Outcome{Key: c.Key, Status: ledger.StatusCancelled, Code: codeCancelled, Error: "the run was given up while it waited"}))
 		}
 	}

@@ -124,6 +124,13 @@ func newReviewer() *reviewer {
 	}
 }
 
+// begin notes whose run it is.
+func (v *reviewer) begin(run string, s *session) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.sessions[run] = s
+}
+
 func (v *reviewer) tracker(staged bool) *review.Tracker {
 	if staged {
 		return v.staged
@@ -206,7 +213,7 @@ func (s *Selection) takes(e *Engine, c *review.Change) bool {
 // lineCounter turns growing offsets into lines, from 0; an end inside of a last
 // line without line break is the line behind it.
 type lineCounter struct {
-	s        string
+	s         string
 	at, line0 int
 }
 

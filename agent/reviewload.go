@@ -277,6 +277,9 @@ func (e *Engine) loadStaged(ctx context.Context) error {
 	}
 	for i := range rows {
 		c := &rows[i]
+		if c.UndoBlob == "" {
+			continue // it waits for an answer, not for review
+		}
 		if err := e.loadProposal(ctx, led, c); err != nil {
 			e.notice(fmt.Sprintf("the proposal %s (%s %s) cannot be shown: %v", c.Key, c.Tool, c.Path, err))
 		}

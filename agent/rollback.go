@@ -58,6 +58,12 @@ func (t *turn) takeBack(x *executed) error {
 	if err != nil {
 		return err
 	}
+	if x.staged {
+		t.r.e.trackStaged("", change)
+		t.rolledBack(led, x, t.outcomeOf(x.cmd))
+		t.r.changesUpdated(changedPath(change), true)
+		return nil
+	}
 	key := x.key
 	key.Channel += ".rollback"
 	in := t.r.intentOf(key, x.cmd, change, ledger.FlowStreamed)
@@ -80,13 +86,20 @@ func (t *turn) takeBack(x *executed) error {
 	if verdict != EditApplied {
 		return fmt.Errorf("%s", message)
 	}
-	t.r.unchanged(x)
+	t.r.e.trackApplied("", change)
+	t.r.changesUpdated(changedPath(change), false)
 	t.r.s.forget(change.Target.Abs)
+	t.rolledBack(led, x, o)
+	return nil
+}
+
+// rolledBack records that a command was taken back, and tells it.
+func (t *turn) rolledBack(led *ledger.Ledger, x *executed, o outcome) {
+	t.r.unchanged(x)
 	o.status, o.code, o.message = string(ledger.StatusRolledBack), string(parser.CodeOrphanClose), "its body was cut"
 	t.settleOutcome(led, x.key, o)
 	t.unapply(x.cmd.ID)
 	t.completed(x.cmd, o)
-	return nil
 }
 
 // unapply removes a command from the applied ones, and from what is still to

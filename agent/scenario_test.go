@@ -332,7 +332,7 @@ func (l *eventLog) add(r *rig, ev agent.Event) {
 		r.mu.Unlock()
 	}
 	switch ev.Type {
-	case agent.UsageReported, agent.ToolOutput:
+	case agent.UsageReported, agent.ToolOutput, agent.ChangesUpdated:
 		return
 	case agent.TextDelta, agent.ReasoningDelta:
 		if ev.Type != l.kind {

@@ -123,6 +123,7 @@ func (t *turn) tell(due bool) bool {
 func (r *run) tellPending() { r.tellPendingWith("") }
 
 func (r *run) tellPendingWith(own string) {
+	r.e.tellEdits(r.s)
 	outcomes, notes := r.s.takePending()
 	var parts []string
 	if m := ledgerMessage(outcomes); m != "" {

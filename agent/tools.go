@@ -157,7 +157,7 @@ func permitBash(t *turn, raw json.RawMessage) error {
 	if !offerBash(t.r, t.set) && !t.r.mayBeGranted(workspace.HashText(a.Command)) {
 		return errors.New("not permitted in this run")
 	}
-	p := t.r.permit(ActionBash, a.Command, workspace.HashText(a.Command), nil)
+	p := t.r.permitBash(a.Command, workspace.HashText(a.Command))
 	return p.err()
 }
 

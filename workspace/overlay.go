@@ -7,6 +7,9 @@ import "sort"
 // Plans, reads and searches see those; nothing reaches a file or a document.
 // It is how proposals that nobody accepted yet build on each other.
 func (w *Workspace) Overlay() *Workspace {
+	if w == nil {
+		return nil
+	}
 	docs := newDocuments()
 	docs.parent, docs.gone = w.docs, map[string]bool{}
 	return &Workspace{opts: w.opts, rules: w.rules, docs: docs, inPlace: map[string]bool{}, parent: w}

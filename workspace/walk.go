@@ -129,7 +129,7 @@ const filesPerJob = 128
 // run walks below the starts and returns when all is visited, or ctx ends.
 func (k *walker) run(ctx context.Context, starts []walkJob) error {
 	k.ready = sync.NewCond(&k.mu)
-	k.queue = starts
+	k.queue = slices.Clone(starts) // it grows and shrinks; starts is read meanwhile
 	stop := context.AfterFunc(ctx, func() {
 		k.mu.Lock()
 		k.err = ctx.Err()

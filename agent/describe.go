@@ -1,0 +1,98 @@
+package agent
+
+import (
+	"slices"
+
+	"thinkflow/ledger"
+	"thinkflow/parser"
+	"thinkflow/workspace"
+)
+
+// operation is the command as the workspace has it.
+func operation(c *parser.Command) workspace.Op {
+	op := workspace.Op{Path: c.Path, Dest: c.Dest, Body: c.Body, All: c.All, Line: c.Line, Empty: c.Empty}
+	for _, p := range c.Pairs {
+		op.Pairs = append(op.Pairs, workspace.Pair{Old: p.Old, New: p.New})
+	}
+	switch c.Name {
+	case parser.Write:
+		op.Kind = workspace.OpWrite
+	case parser.Append:
+		op.Kind = workspace.OpAppend
+	case parser.Mkdir:
+		op.Kind = workspace.OpMkdir
+	case parser.Touch:
+		op.Kind = workspace.OpTouch
+	case parser.Copy:
+		op.Kind = workspace.OpCopy
+	case parser.Move:
+		op.Kind = workspace.OpMove
+	case parser.Edit:
+		op.Kind = workspace.OpEdit
+	case parser.Delete:
+		op.Kind = workspace.OpDelete
+	}
+	return op
+}
+
+func (t *turn) outcomeOf(c *parser.Command) outcome {
+	return outcome{key: t.key(c), id: c.ID, channel: c.Channel, name: string(c.Name), path: c.Path, dest: c.Dest, cmd: c.Cmd}
+}
+
+func describeChange(o *outcome, ch *workspace.Change) {
+	o.rung, o.notes, o.added, o.removed = ch.Rung, ch.Notes, ch.Added, ch.Removed
+	o.created = ch.Kind == workspace.ChangeCreate
+	o.diff = ch.Diff(eventDiff)
+}
+
+// eventDiff bounds the diff of one command.completed event, in bytes.
+const eventDiff = 16 << 10
+
+func (r *run) intentOf(key ledger.Key, c *parser.Command, ch *workspace.Change, flow ledger.Flow) ledger.Intent {
+	in := ledger.Intent{
+		Key: key, Tool: string(c.Name), Path: c.Path, Dest: c.Dest, Cmd: c.Cmd,
+		Abs: ch.Target.Abs, BeforeHash: ch.BeforeHash, AfterHash: ch.AfterHash,
+		NeedResult: c.NeedResult, Flow: flow, Via: ledger.ViaDisk, Risk: risk(c, ch), Rung: ch.Rung, Temp: ch.Temp,
+		Undo: ch.Undo().Encode(), ContentHash: contentHash(c, nil), Summary: summary(c), Content: encodeContent(c), Secret: ch.Target.Secret,
+	}
+	if r.throughEditor(ch) {
+		in.Via = ledger.ViaEditor
+	}
+	if ch.Dest != nil {
+		in.AbsDest = ch.Dest.Abs
+	}
+	return in
+}
+
+// risk is how much care a change deserves, for reading the ledger.
+func risk(c *parser.Command, ch *workspace.Change) string {
+	switch {
+	case ch.Target.Protected || ch.Dest != nil && ch.Dest.Protected:
+		return "protected"
+	case c.Name == parser.Delete, c.Name == parser.Move:
+		return "high"
+	case c.Name == parser.Write && ch.Kind == workspace.ChangeModify:
+		return "medium"
+	}
+	return "low"
+}
+
+func describe(c *parser.Command) string {
+	if c.Name == parser.Bash {
+		return c.Cmd
+	}
+	s := string(c.Name) + " " + c.Path
+	if c.Dest != "" {
+		s += " → " + c.Dest
+	}
+	return s
+}
+
+func absPaths(targets []workspace.Target) []string {
+	out := make([]string, len(targets))
+	for i, t := range targets {
+		out[i] = t.Abs
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

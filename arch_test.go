@@ -56,7 +56,7 @@ var layers = map[string]layer{
 	"internal/config": {thirdParty: []string{"github.com/pelletier/go-toml/v2/...", "github.com/dustin/go-humanize"}},
 	"internal/term":   {own: []string{"agent"}, thirdParty: []string{"github.com/fatih/color", "github.com/rivo/uniseg", "github.com/dustin/go-humanize", "github.com/mattn/go-colorable", "golang.org/x/term", "golang.org/x/sys/..."}},
 	// The terminal session; only the command chat uses it.
-	"internal/chat":        {own: []string{"agent", "workspace", "internal/config", "internal/term"}, thirdParty: []string{"charm.land/bubbletea/v2", "charm.land/bubbles/v2/...", "charm.land/lipgloss/v2"}},
+	"internal/chat":        {own: []string{"agent", "workspace", "internal/config", "internal/term"}, thirdParty: []string{"charm.land/bubbletea/v2", "charm.land/bubbles/v2/...", "charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi"}},
 	"internal/scripted":    {thirdParty: []string{"golang.org/x/tools/txtar"}},
 	"internal/sandbox":     {thirdParty: []string{"github.com/landlock-lsm/go-landlock/...", "golang.org/x/net/bpf", "golang.org/x/sys/..."}},
 	"internal/shellrules":  {own: []string{"internal/sandbox"}, thirdParty: []string{"mvdan.cc/sh/v3/..."}},

@@ -20,6 +20,7 @@ type chatCmd struct {
 	settings
 	Task  []string `arg:"" optional:"" help:"What to begin with."`
 	Dir   string   `short:"C" placeholder:"DIR" help:"Folder to work in (the current one)."`
+	Mode  string   `placeholder:"MODE" help:"What may be done: ask, plan, edit (the default) or auto."`
 	Allow []string `placeholder:"CLASS" help:"What may be done without asking: bash, delete, secrets, protected."`
 }
 
@@ -34,6 +35,9 @@ func (c *chatCmd) Run(a *app) error {
 	flags := map[string]string{}
 	if len(c.Allow) > 0 {
 		flags["allow"] = strings.Join(c.Allow, ",")
+	}
+	if c.Mode != "" {
+		flags["mode"] = c.Mode
 	}
 	loaded, err := a.load(&c.settings, flags, nil)
 	if err != nil {
@@ -68,14 +72,9 @@ func (c *chatCmd) Run(a *app) error {
 		return err
 	}
 	_, err = talk.Run(a.ctx, chat.Options{
-		Engine: engine, Files: ws, In: in, Out: out, Environ: a.environ, Color: o.Color,
+		Engine: engine, Files: ws, In: in, Out: out, Environ: a.environ, Color: o.Color, Size: o.Size,
 		Model: cfg.Model, Dir: dir, Task: strings.Join(c.Task, " "),
 		History: filepath.Join(state, "chat-history.jsonl"),
-		SetModel: func(name string) error {
-			cfg.Model = name
-			engine.Configure(cfg, newModel(&cfg, log))
-			return nil
-		},
 		Allow: func(class config.Class) error {
 			if !slices.Contains(cfg.Allow, class) {
 				cfg.Allow = append(slices.Clone(cfg.Allow), class)

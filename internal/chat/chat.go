@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -23,6 +24,7 @@ type Engine interface {
 	Cancel(run string) bool
 	Steer(run, text string) error
 	Allow(session string, class config.Class) bool
+	Switch(session string, s agent.SessionSettings) (agent.SessionSettings, error)
 }
 
 // Files finds files by name, for @file: *workspace.Workspace.
@@ -37,6 +39,7 @@ type Options struct {
 	In, Out *os.File
 	Environ []string // as os.Environ has it
 	Color   bool
+	Size    func() (cols, rows int) // of the terminal, in cells
 
 	Model   string // as shown
 	Dir     string // as shown
@@ -44,13 +47,10 @@ type Options struct {
 	Task    string // what to begin with; "" = nothing
 	History string // file; "" = not kept
 
-	// SetModel makes another model work from the next task on.
-	SetModel func(name string) error
+	// Models lists the models that can be set; nil: not known.
+	Models func(ctx context.Context) []string
 	// Allow lets a class through in sessions that begin from now on.
 	Allow func(class config.Class) error
-	// Mode shows and sets the mode; nil: there are none. Modes lists them.
-	Mode  func(name string) (string, error)
-	Modes []string
 	// Undo takes back what the last run of the session did, and says what it
 	// did; nil: it is not possible from here.
 	Undo func(ctx context.Context, session string) (string, error)
@@ -119,7 +119,15 @@ func (c *Chat) Run(ctx context.Context, o Options) (session string, err error) {
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m := newModel(work, o, c.r)
+	if o.Size != nil {
+		m.cols, m.rows = o.Size()
+	}
+	m.greet()
+	for _, line := range m.sink.take() {
+		fmt.Fprintln(o.Out, line)
+	}
 	out := &calm{File: o.Out}
+	m.raw = func(s string) { _, _ = out.WriteString(s) }
 	p := tea.NewProgram(m, tea.WithInput(o.In), tea.WithOutput(out), tea.WithEnvironment(o.Environ),
 		tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond))
 	c.r.start(p)
@@ -134,7 +142,7 @@ func (c *Chat) Run(ctx context.Context, o Options) (session string, err error) {
 func newModel(ctx context.Context, o Options, r *relay) *model {
 	m := &model{
 		o: o, ctx: ctx, relay: r, now: time.Now, cols: 80, rows: 24,
-		session: o.Session, name: o.Model, history: openHistory(o.History), pastes: pastes{},
+		session: o.Session, history: openHistory(o.History), pastes: pastes{},
 	}
 	if m.session == "" {
 		m.session = agent.NewID()
@@ -145,6 +153,8 @@ func newModel(ctx context.Context, o Options, r *relay) *model {
 		Now:  func() time.Time { return m.now() },
 	})
 	m.style = m.screen.Styles()
+	m.settings.Model = o.Model
+	m.change(agent.SessionSettings{})
 	m.input = newInput(m.style)
 	return m
 }

@@ -26,8 +26,8 @@ type command struct {
 func commands() []command {
 	return []command{
 		{name: "/help", help: "commands and keys", do: (*model).help},
-		{name: "/model", takes: "NAME", help: "another model, from the next task on", do: (*model).setModel},
-		{name: "/mode", takes: "NAME", help: "another mode", args: (*model).modes, do: (*model).setMode},
+		{name: "/model", takes: "NAME", help: "another model, from the next request on", args: (*model).models, do: (*model).setModel},
+		{name: "/mode", takes: "NAME", help: "what may be done: ask, plan, edit, auto", args: (*model).modes, do: (*model).setMode},
 		{name: "/allow", takes: "CLASS", help: "stop asking for bash, delete, secrets or protected", args: (*model).classes, do: (*model).allow},
 		{name: "/diff", takes: "[PATH]", help: "files changed in this session, with their changes", args: (*model).changed, do: (*model).diff},
 		{name: "/undo", help: "take back what the last task changed", rest: true, do: (*model).undo},
@@ -108,6 +108,7 @@ func (m *model) help(string) tea.Cmd {
 		{"  enter", "send; while a run goes on: tell it something"},
 		{"  alt-enter, ctrl-j", "a new line (also: \\ and enter)"},
 		{"  esc, ctrl-c", "stop the run; ctrl-c twice on an empty line quits"},
+		{"  shift-tab", "the next mode: ask, plan, edit, auto"},
 		{"  ctrl-o", "show or fold the model's reasoning"},
 		{"  up, down", "what was entered before"},
 		{"  tab", "complete a command or an @file"},
@@ -121,47 +122,67 @@ func (m *model) help(string) tea.Cmd {
 	})
 }
 
-func (m *model) setModel(arg string) tea.Cmd {
-	switch {
-	case arg == "":
-		m.screen.Notice("the model is " + m.name + "; /model NAME sets another")
-	case m.o.SetModel == nil:
-		m.screen.Notice("the model cannot be changed here; start again with --model " + arg)
-	default:
-		if err := m.o.SetModel(arg); err != nil {
-			m.screen.Notice(err.Error())
-			return nil
-		}
-		m.name = arg
-		when := "from here on"
-		if m.run != nil {
-			when = "from the next task on"
-		}
-		m.screen.Notice(when + " the model is " + arg)
-	}
-	return nil
-}
-
-func (m *model) modes() []choice {
+// models completes the names that the endpoint offers, as far as it has told.
+func (m *model) models() []choice {
 	var out []choice
-	for _, s := range m.o.Modes {
+	for _, s := range m.offered {
 		out = append(out, choice{text: s})
 	}
 	return out
 }
 
-func (m *model) setMode(arg string) tea.Cmd {
-	if m.o.Mode == nil {
-		m.screen.Notice("there are no modes; what asks first is set with /allow")
+func (m *model) setModel(arg string) tea.Cmd {
+	if arg == "" {
+		m.screen.Notice("the model is " + m.settings.Model + "; /model NAME sets another")
 		return nil
 	}
-	mode, err := m.o.Mode(arg)
+	if m.change(agent.SessionSettings{Model: arg}) {
+		m.screen.Notice("from the next request on the model is " + m.settings.Model)
+	}
+	return nil
+}
+
+func (m *model) modes() []choice {
+	return []choice{
+		{string(config.ModeAsk), "answers, changes nothing"},
+		{string(config.ModePlan), "makes a plan, changes nothing"},
+		{string(config.ModeEdit), "changes files, asks before what cannot be taken back"},
+		{string(config.ModeAuto), "does not ask for deleting and shell commands"},
+	}
+}
+
+func (m *model) setMode(arg string) tea.Cmd {
+	if arg == "" {
+		m.screen.Notice("the mode is " + string(m.settings.Mode) + "; others: ask, plan, edit, auto")
+		return nil
+	}
+	if m.change(agent.SessionSettings{Mode: config.Mode(arg)}) {
+		m.screen.Notice("the mode is " + string(m.settings.Mode))
+	}
+	return nil
+}
+
+// cycleMode goes on to the next mode.
+func (m *model) cycleMode() {
+	i := slices.Index(config.Modes, m.settings.Mode)
+	if m.change(agent.SessionSettings{Mode: config.Modes[(i+1)%len(config.Modes)]}) {
+		for _, c := range m.modes() {
+			if c.text == string(m.settings.Mode) {
+				m.hint = "mode " + c.text + ": " + c.remark
+			}
+		}
+	}
+}
+
+// change switches settings of the session.
+func (m *model) change(s agent.SessionSettings) bool {
+	now, err := m.o.Engine.Switch(m.session, s)
 	if err != nil {
 		m.screen.Notice(err.Error())
-		return nil
+		return false
 	}
-	m.screen.Notice("the mode is " + mode)
-	return nil
+	m.settings = now
+	return true
 }
 
 // classList are the classes that can be allowed.
@@ -262,6 +283,7 @@ func (m *model) showUsage(string) tea.Cmd {
 func (m *model) clear(string) tea.Cmd {
 	m.session, m.changes, m.total, m.tasks = agent.NewID(), nil, agent.Usage{}, 0
 	m.pastes = pastes{}
+	m.change(agent.SessionSettings{Model: m.settings.Model, Mode: m.settings.Mode})
 	m.screen.Notice("a new conversation; the one before is in the ledger")
 	return nil
 }

@@ -32,6 +32,9 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 			m.hint = "reasoning is folded; ctrl-o shows it"
 		}
 		return nil
+	case "shift+tab":
+		m.cycleMode()
+		return nil
 	case "ctrl+l":
 		return tea.ClearScreen
 	}

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"strings"
 	"time"
@@ -21,12 +22,14 @@ type model struct {
 	now   func() time.Time
 
 	cols, rows int
+	drawn      drawn
+	raw        func(string)   // writes to the terminal; nil in tests
 	screen     *term.Renderer // writes to sink
 	sink       sink
 	style      term.Styles
 	queue      []string // finished lines that are not printed yet
 	printing   bool
-	begun      bool // the size is known and the greeting printed
+	begun      bool // the size is known
 
 	input      textarea.Model
 	pastes     pastes
@@ -36,8 +39,9 @@ type model struct {
 	hint       string    // what the footer says instead of the usual, until a key
 
 	session   string
-	name      string // of the model
-	run       *run   // what is being worked on; nil = at rest
+	settings  agent.SessionSettings
+	offered   []string // models of the endpoint
+	run       *run     // what is being worked on; nil = at rest
 	questions []question
 	changes   []*agent.CommandEvent // of the session
 	total     agent.Usage           // of the session's ended runs
@@ -76,6 +80,7 @@ type (
 		err error
 	}
 	notice string
+	models []string                 // what the endpoint offers
 	shown  struct{ lines []string } // what a command had to show
 	tick   struct{}
 	quit   struct{}
@@ -119,6 +124,8 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return m.steered(msg)
 	case notice:
 		m.screen.Notice(string(msg))
+	case models:
+		m.offered = msg
 	case found:
 		m.files(msg)
 	case shown:
@@ -144,6 +151,9 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 
 // resized takes the terminal's size. The first time, the session begins.
 func (m *model) resized(msg tea.WindowSizeMsg) tea.Cmd {
+	if up := m.drawn.broken(msg.Width); up > 0 && m.raw != nil {
+		m.raw(fmt.Sprintf("\x1b[%dA", up))
+	}
 	m.cols, m.rows = max(1, msg.Width), max(1, msg.Height)
 	m.input.SetWidth(max(10, m.cols-1))
 	m.input.MaxHeight = max(1, min(8, m.rows/3))
@@ -151,7 +161,6 @@ func (m *model) resized(msg tea.WindowSizeMsg) tea.Cmd {
 		return nil
 	}
 	m.begun = true
-	m.greet()
 	if m.o.Task != "" {
 		return m.submit(m.o.Task)
 	}

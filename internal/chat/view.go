@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"thinkflow/agent"
 	"thinkflow/internal/term"
@@ -20,11 +21,35 @@ func (m *model) View() tea.View {
 	}
 	lines, at := m.lines()
 	v := tea.NewView(strings.Join(lines, "\n"))
+	m.drawn = drawn{cols: m.cols, lines: lines}
 	if c := m.input.Cursor(); c != nil {
 		c.Y += at
 		v.Cursor = c
+		m.drawn.x, m.drawn.y = c.X, c.Y
 	}
 	return v
+}
+
+// drawn is what the terminal shows of ours, and where its cursor stands.
+type drawn struct {
+	cols  int
+	lines []string
+	x, y  int
+}
+
+// broken is how many rows lower the cursor stands, counted from our first line,
+// once the terminal has become narrower and broken our lines. The library, which
+// draws anew from there on, does not count them.
+func (d drawn) broken(cols int) (rows int) {
+	if cols < 1 || cols >= d.cols {
+		return 0
+	}
+	for _, l := range d.lines[:min(d.y, len(d.lines))] {
+		if w := ansi.StringWidth(strings.TrimRight(ansi.Strip(l), " ")); w > cols {
+			rows += (w - 1) / cols
+		}
+	}
+	return rows + d.x/cols
 }
 
 // height is the number of lines that View draws.
@@ -37,6 +62,9 @@ func (m *model) height() int {
 func (m *model) lines() (lines []string, at int) {
 	if m.run != nil {
 		live := m.live()
+		if len(m.questions) > 0 {
+			m.tall = 0
+		}
 		m.tall = max(m.tall, len(live)) // the lines below stay where they are
 		lines = append(lines, live...)
 		for len(lines) < m.tall {
@@ -120,24 +148,26 @@ func (m *model) footer() string {
 	if m.run != nil {
 		parts = []string{"enter sends to the run", "esc stops"}
 	} else {
-		parts = []string{term.VisibleName(m.name)}
+		parts = []string{term.VisibleName(m.settings.Model)}
+		if m.settings.Mode != "" {
+			parts = append(parts, "mode "+string(m.settings.Mode))
+		}
 		if n := m.total.InputTokens + m.total.OutputTokens; n > 0 {
 			parts = append(parts, term.Tokens(n)+" tokens")
 		}
 		if m.total.Cost > 0 {
 			parts = append(parts, fmt.Sprintf("cost %.4f", m.total.Cost))
 		}
-		if m.o.Mode != nil {
-			if mode, err := m.o.Mode(""); err == nil {
-				parts = append(parts, mode)
-			}
-		}
-		parts = append(parts, "/help")
-		if m.cols >= 70 {
-			parts = append(parts, "@file", "alt-enter: new line", "ctrl-c twice quits")
-		}
+		parts = append(parts, "/help", "@file", "alt-enter: new line", "shift-tab: mode", "ctrl-c twice quits")
 	}
-	return m.style.Dim(m.fit("  "+strings.Join(parts, " · "), 0))
+	line := "  " + parts[0]
+	for _, p := range parts[1:] { // what fits
+		if term.Width(line)+3+term.Width(p) > m.cols-1 {
+			break
+		}
+		line += " · " + p
+	}
+	return m.style.Dim(m.fit(line, 0))
 }
 
 // fit cuts treated text to what is left of the line after used cells.
@@ -147,7 +177,7 @@ func (m *model) fit(text string, used int) string {
 
 // greet says where one is and how to begin.
 func (m *model) greet() {
-	m.screen.Said("ThinkFlow", m.name+" in "+m.o.Dir)
+	m.screen.Greet("ThinkFlow", m.settings.Model, m.o.Dir)
 	if m.o.Task == "" {
 		m.screen.Hints([]string{"Say what is to be done. /help lists commands, @ names a file, esc stops a run."})
 	}

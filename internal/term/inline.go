@@ -148,6 +148,18 @@ func (r *Renderer) Answered(mark, text string) {
 	r.answered(false)
 }
 
+// Greet says where one is; the next run does not say it again.
+func (r *Renderer) Greet(title, model, dir string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.enter(blockHead)
+	r.inline.about = r.about(model, dir, max(10, min(r.width(), maxText)-2))
+	r.line(seg{"▌ ", r.pal.barTask}, seg{title, r.pal.bold})
+	r.line(seg{"▌ ", r.pal.barTask}, seg{r.inline.about, r.pal.dim})
+	r.block = blockDetail
+	r.s.flush()
+}
+
 // Said shows a message of the person that belongs to a run that goes on.
 func (r *Renderer) Said(text, remark string) {
 	r.mu.Lock()

@@ -164,6 +164,18 @@ func (r *Renderer) Table(head []string, rows [][]string) {
 			}
 			line = append(line, seg{t, r.cellStyle(c, st)})
 		}
+		if last := len(line) - 1; r.o.Inline && last > 0 { // told whole, below itself
+			in := segsCells(line[:last])
+			for i, l := range wrapText(line[last].text, max(12, r.width()-in)) {
+				if i > 0 {
+					line = []seg{{spaces(in), nil}, {"", line[last].st}}
+					last = 1
+				}
+				line[last].text = l
+				r.line(line...)
+			}
+			return
+		}
 		r.line(line...)
 	}
 	if head != nil {

@@ -313,6 +313,9 @@ func (p *prose) inline(text string, whole bool, st style) (out []seg, rest strin
 			run := len(text[i:]) - len(strings.TrimLeft(text[i:], "`"))
 			if end := strings.Index(text[i+run:], text[i:i+run]); end > 0 {
 				n, piece, style, found = end+2*run, text[i:i+run+end+run], p.pal.code, true
+				if p.pal.code != nil { // the colour says it
+					piece = text[i+run : i+run+end]
+				}
 			} else {
 				n = run
 			}

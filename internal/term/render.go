@@ -308,19 +308,7 @@ func (r *Renderer) runStarted(e agent.Event) {
 		}
 		r.line(seg{"▌ ", r.pal.barTask}, seg{l, r.pal.bold})
 	}
-	about := VisibleName(e.Model)
-	if e.Dir != "" {
-		if about != "" {
-			about += " in "
-		}
-		left := 0
-		if w > 0 {
-			left = max(8, w-cells(about))
-			about += cutMiddle(VisibleName(e.Dir), left)
-		} else {
-			about += VisibleName(e.Dir)
-		}
-	}
+	about := r.about(e.Model, e.Dir, w)
 	if r.o.Inline && about == r.inline.about {
 		return // said with the task before
 	}
@@ -328,6 +316,21 @@ func (r *Renderer) runStarted(e agent.Event) {
 	if about != "" {
 		r.line(seg{"▌ ", r.pal.barTask}, seg{about, r.pal.dim})
 	}
+}
+
+// about says where one is, in w cells (0 = no bound).
+func (r *Renderer) about(model, dir string, w int) string {
+	about := VisibleName(model)
+	if dir == "" {
+		return about
+	}
+	if about != "" {
+		about += " in "
+	}
+	if w > 0 {
+		return about + cutMiddle(VisibleName(dir), max(8, w-cells(about)))
+	}
+	return about + VisibleName(dir)
 }
 
 func (r *Renderer) plan(items []agent.PlanItem) {

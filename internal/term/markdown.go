@@ -120,7 +120,7 @@ func (p *prose) begin(f *flow, text string, whole bool) (rest string, ok bool) {
 		return "", false
 	}
 	if len(p.table) > 0 {
-		if !whole && len(body) < 3 { // may be a row without its outer bars
+		if !whole { // may be a row without its outer bars
 			return text, false
 		}
 		p.flushTable(f)
@@ -148,14 +148,13 @@ func (p *prose) begin(f *flow, text string, whole bool) (rest string, ok bool) {
 			return "", false
 		}
 	}
+	if !whole && strings.Trim(body, "#>-*+.)0123456789 ") == "" && len(body) < 12 {
+		return text, false // a mark, or the beginning of one
+	}
 	p.begun = true
 	level := len(body) - len(strings.TrimLeft(body, "#"))
 	switch c := body[0]; {
 	case c == '#' && level <= 6:
-		if level == len(body) && !whole {
-			p.begun = false
-			return text, false
-		}
 		if level < len(body) && body[level] != ' ' {
 			return text, true // a hash tag
 		}
@@ -163,17 +162,13 @@ func (p *prose) begin(f *flow, text string, whole bool) (rest string, ok bool) {
 		if level == 1 {
 			p.st = p.pal.title
 		}
-		return strings.Trim(body[level:], " "), true
+		return strings.TrimLeft(body[level:], " "), true
 	case c == '>':
 		p.st = p.pal.think
 		f.blanks = indent
 		p.emit(f, seg{"│ ", p.pal.dim})
 		return strings.TrimPrefix(body[1:], " "), true
 	case c == '-' || c == '*' || c == '+':
-		if len(body) == 1 && !whole {
-			p.begun = false
-			return text, false
-		}
 		if len(body) > 1 && body[1] == ' ' {
 			f.blanks = indent
 			p.emit(f, seg{"• ", p.pal.info})
@@ -181,10 +176,6 @@ func (p *prose) begin(f *flow, text string, whole bool) (rest string, ok bool) {
 		}
 	case c >= '0' && c <= '9':
 		n := len(body) - len(strings.TrimLeft(body, "0123456789"))
-		if n <= 3 && !whole && len(body) < n+2 && strings.Trim(body[n:], ".)") == "" {
-			p.begun = false
-			return text, false
-		}
 		if n <= 3 && len(body) > n+1 && (body[n] == '.' || body[n] == ')') && body[n+1] == ' ' {
 			f.blanks = indent
 			p.emit(f, seg{body[:n] + ". ", p.pal.info})
@@ -303,6 +294,10 @@ func (p *prose) inline(text string, whole bool, st style) (out []seg, rest strin
 		n, piece, style, found := 0, "", st, false
 		switch c := text[i]; c {
 		case '\\':
+			if i+1 == len(text) && !whole {
+				put(i)
+				return out, text[i:]
+			}
 			if i+1 < len(text) && text[i+1] < utf8.RuneSelf && unicode.IsPunct(rune(text[i+1])) {
 				put(i)
 				plain = i + 1
@@ -325,7 +320,7 @@ func (p *prose) inline(text string, whole bool, st style) (out []seg, rest strin
 			if i > plain {
 				before, _ = utf8.DecodeLastRuneInString(text[:i])
 			}
-			n, piece, found = p.emphasis(text[i:], run, before)
+			n, piece, found = p.emphasis(text[i:], run, before, whole)
 			if found {
 				put(i)
 				style = p.pal.italic
@@ -368,34 +363,42 @@ func (p *prose) inline(text string, whole bool, st style) (out []seg, rest strin
 // emphasis reads a span that begins with a run of the same mark. It returns the
 // length of the span and the text in it; not found with a length means that the
 // end may still come.
-func (p *prose) emphasis(text string, run int, before rune) (n int, inner string, found bool) {
-	if run > 3 || text[0] == '~' && run != 2 {
-		return 0, "", false
-	}
-	word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+func (p *prose) emphasis(text string, run int, before rune, whole bool) (n int, inner string, found bool) {
+	c := text[0]
 	if run == len(text) { // what it stands before is not known
 		return run, "", false
 	}
-	next, _ := utf8.DecodeRuneInString(text[run:])
-	if next == ' ' || next == utf8.RuneError || text[0] == '_' && word(before) || text[0] == '*' && word(before) && !word(next) || strings.ContainsRune("/.,)", next) {
+	if run > 3 || c == '~' && run != 2 {
 		return 0, "", false
 	}
-	mark := text[:run]
+	next, _ := utf8.DecodeRuneInString(text[run:])
+	switch {
+	case unicode.IsSpace(next), strings.ContainsRune("/.,)", next), // a pattern of file names, a mark of its own
+		word(before) && (c == '_' || c == '*' && (run == 1 || !word(next))):
+		return 0, "", false
+	}
 	for from := run; ; {
-		end := strings.Index(text[from:], mark)
-		if end < 0 {
+		at := strings.IndexByte(text[from:], c)
+		if at < 0 {
 			return run, "", false
 		}
-		end += from
-		prev, _ := utf8.DecodeLastRuneInString(text[:end])
-		after, _ := utf8.DecodeRuneInString(text[end+run:])
-		longer := end+run < len(text) && text[end+run] == text[0]
-		if prev != ' ' && prev != rune(text[0]) && !longer && (text[0] != '_' || !word(after)) && strings.Count(text[run:end], "`")%2 == 0 {
-			return end + run, text[run:end], true
+		at += from
+		marks := len(text[at:]) - len(strings.TrimLeft(text[at:], string(c)))
+		end := at + marks
+		if end == len(text) && !whole { // may get longer
+			return run, "", false
 		}
-		from = end + 1
+		prev, _ := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[end:])
+		closes := marks == run || marks == 3 && run < 3
+		if closes && !unicode.IsSpace(prev) && (c != '_' || !word(after)) && strings.Count(text[run:at], "`")%2 == 0 {
+			return end, text[run : end-run], true
+		}
+		from = end
 	}
 }
+
+func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // link reads [text](target).
 func link(text string) (n int, shown string, found bool) {
@@ -403,7 +406,7 @@ func link(text string) (n int, shown string, found bool) {
 	if mid < 0 || mid+1 == len(text) {
 		return 1, "", false
 	}
-	if text[mid+1] != '(' {
+	if text[mid+1] != '(' || strings.Contains(text[1:mid], "[") {
 		return 0, "", false
 	}
 	end := strings.IndexByte(text[mid:], ')')

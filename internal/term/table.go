@@ -88,6 +88,11 @@ func (p *prose) row(f *flow, row []string, wide []int, st style) {
 			}
 			segs = append(segs, seg{c, st})
 		}
+		for n := len(segs) - 1; n >= 0; n-- { // no blanks at the end of the line
+			if segs[n].text = strings.TrimRight(segs[n].text, " "); segs[n].text != "" {
+				break
+			}
+		}
 		p.direct(f, segs...)
 	}
 }

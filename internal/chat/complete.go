@@ -144,7 +144,7 @@ func (m *model) accept() {
 	for range []rune(c.word) {
 		m.input, _ = m.input.Update(tea.KeyPressMsg{Code: tea.KeyBackspace})
 	}
-	m.input.InsertString(text)
+	m.input.InsertString(m.pastes.keep(text))
 	*c = completion{}
 }
 

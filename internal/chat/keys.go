@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"thinkflow/agent"
+	"thinkflow/internal/term"
 )
 
 // againWithin is how long the first Ctrl-C on an empty line counts.
@@ -52,6 +53,9 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 		}
 	}
 	m.typed = m.now()
+	if term.Visible(msg.Text) != msg.Text { // nothing that hides itself or what is beside it
+		return nil
+	}
 	if len(m.completion.choices) > 0 {
 		if done, cmd := m.choose(k); done {
 			return cmd
@@ -112,7 +116,7 @@ func (m *model) look(older bool) bool {
 		text, ok = m.history.newer()
 	}
 	if ok {
-		m.input.SetValue(text)
+		m.input.SetValue(m.pastes.keep(text))
 		m.completion = completion{}
 	}
 	return ok

@@ -253,9 +253,9 @@ func (m *model) ended(msg ended) tea.Cmd {
 	if m.leaving {
 		return m.quit()
 	}
-	var left []string
+	var left, asTyped []string
 	for _, s := range r.steers {
-		left = append(left, s.text)
+		left, asTyped = append(left, s.text), append(asTyped, s.shown)
 	}
 	text := strings.Join(left, "\n")
 	switch {
@@ -264,9 +264,9 @@ func (m *model) ended(msg ended) tea.Cmd {
 		return m.start(text)
 	default:
 		if v := m.input.Value(); v != "" {
-			text += "\n" + v
+			asTyped = append(asTyped, v)
 		}
-		m.input.SetValue(text)
+		m.input.SetValue(strings.Join(asTyped, "\n"))
 	}
 	return nil
 }

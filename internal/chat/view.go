@@ -95,6 +95,9 @@ func (m *model) live() []string {
 
 func (m *model) status() string {
 	if len(m.questions) > 0 && !m.questions[0].shown.IsZero() {
+		if m.cols < 34 {
+			return m.style.Prompt("? ") + m.key1("y", "yes") + m.key1("s", "all") + m.style.Bold("n") + m.style.Dim(" no")
+		}
 		if m.cols < 60 {
 			return m.style.Prompt("? ") + m.key1("y", "once") + m.key1("s", "session") + m.key1("n", "no")
 		}

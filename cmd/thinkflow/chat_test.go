@@ -37,6 +37,9 @@ func openPane(t *testing.T, cols, rows int, script string, env []string, args ..
 	t.Helper()
 	tmux, err := exec.LookPath("tmux")
 	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("tmux is not installed")
+		}
 		t.Skip("tmux is not installed")
 	}
 	server, url := model(t, script)

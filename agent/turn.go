@@ -104,6 +104,7 @@ func (r *run) newTurn(n int, set *setup) *turn {
 		ReasoningCommands: r.cfg.ReasoningCommands,
 		StartInThink:      set.startInThink,
 		Legacy:            r.cfg.LegacyTags,
+		NoCommands:        set.native,
 	}
 	t.text = parser.New(o, sink{t, parser.ChannelText})
 	o.Channel, o.StartInThink = parser.ChannelReasoning, false

@@ -224,6 +224,9 @@ type Options struct {
 	StartInThink bool
 	// Legacy also recognises the bare names (<write …>).
 	Legacy bool
+	// NoCommands: tags are text, only think blocks are told apart from the answer.
+	// For models that give their commands as native calls.
+	NoCommands bool
 	// MaxTag and MaxBody bound one opening tag and one body, in bytes;
 	// 0 means 8 KiB and 16 MiB.
 	MaxTag, MaxBody int

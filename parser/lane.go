@@ -89,11 +89,15 @@ func (l *lane) again(s string) {
 // want says which tags may start here.
 func (l *lane) want() tagKinds {
 	answer := l.kind == laneText || l.kind == laneThink
+	tags := wantTags
+	if l.p.opts.NoCommands {
+		tags = 0
+	}
 	switch live := l.md.live(); {
 	case live && answer:
-		return wantTags | wantThink | wantThinkClose
+		return tags | wantThink | wantThinkClose
 	case live:
-		return wantTags
+		return tags
 	case l.kind == laneThink:
 		return wantThinkClose
 	}

@@ -126,6 +126,7 @@ func (r *run) readText(req workspace.ReadRequest) (text, header string, err erro
 	if err != nil {
 		return "", "", err
 	}
+	r.noteRules(t)
 	if t.IsDir {
 		return r.listFiles(workspace.ListRequest{Path: req.Path})
 	}

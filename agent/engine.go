@@ -13,6 +13,7 @@ import (
 	"github.com/rs/xid"
 
 	"thinkflow/internal/config"
+	"thinkflow/internal/trust"
 	"thinkflow/ledger"
 	"thinkflow/workspace"
 )
@@ -30,6 +31,8 @@ type Options struct {
 	Editor Editor
 	// Approver asks a person; nil = nobody is there, every ask is a no.
 	Approver Approver
+	// Trust knows what content of the workspace a person agreed to; nil = none.
+	Trust *trust.Store
 	// Notice tells a person something that belongs to no run (intents of a
 	// crashed process that were settled); nil = logged.
 	Notice func(string)
@@ -46,6 +49,7 @@ type Engine struct {
 	editor   Editor
 	approver Approver
 	notice   func(string)
+	trust    *trust.Store
 	log      *slog.Logger
 	now      func() time.Time
 	locks    pathLocks
@@ -62,15 +66,16 @@ type Engine struct {
 
 	ledgerOpened bool
 	uncertain    map[*workspace.Change]uncertainEdit
-	toldProfiles bool           // what is wrong in the user's profiles
-	contexts     map[string]int // tokens, by model, as the endpoint told; 0 = asked
+	untrusted    map[string]string // path → what was told about it
+	toldProfiles bool              // what is wrong in the user's profiles
+	contexts     map[string]int    // tokens, by model, as the endpoint told; 0 = asked
 }
 
 // New makes an engine.
 func New(o Options) *Engine {
 	e := &Engine{
 		cfg: o.Config, model: o.Model, ws: o.Workspace.Overlay(), under: o.Workspace, review: newReviewer(), editor: o.Editor, approver: o.Approver,
-		notice: o.Notice, log: o.Log, now: o.Now,
+		notice: o.Notice, trust: o.Trust, log: o.Log, now: o.Now,
 		sessions: map[string]*session{}, runs: map[string]*run{},
 	}
 	if e.log == nil {

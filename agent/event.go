@@ -193,6 +193,9 @@ type RunResult struct {
 	Turns  int    `json:"turns"`
 	Usage  Usage  `json:"usage"`
 
+	// Verify is what the check of the changes said; "" = there was none.
+	Verify string `json:"verify,omitempty"`
+
 	Applied int      `json:"applied"` // commands
 	Failed  int      `json:"failed"`
 	Skipped int      `json:"skipped"`

@@ -295,6 +295,7 @@ func (t *turn) applyDone(c *parser.Command, o outcome, change *workspace.Change,
 	t.mu.Unlock()
 	if change.Kind != workspace.ChangeNone {
 		t.r.changed(change)
+		t.r.noteRules(change.Target)
 	}
 	o.via = via
 	t.completed(c, o)

@@ -134,6 +134,7 @@ func (r *run) newDigest(small bool) *digest {
 	mem := s.memory
 	mem.touched, mem.problems = slices.Clone(mem.touched), slices.Clone(mem.problems) // these change in place
 	plan := planText(s.plan)
+	rules := slices.Clone(s.rules)
 	s.mu.Unlock()
 	sum := &digest{said: mem.said, each: 600, all: 6 << 10}
 	files := 200
@@ -142,6 +143,9 @@ func (r *run) newDigest(small bool) *digest {
 	}
 	var b strings.Builder
 	b.WriteString(headSummary + "\nThe conversation was shortened to fit. This is what counts; what you read and wrote is left out. Read again what you need, then go on with the last task. What is named here as done is done.\n")
+	for _, u := range rules {
+		b.WriteString("\n" + strings.TrimRight(u.String(), "\n") + "\n")
+	}
 	b.WriteString("\nTasks of the user, oldest first:\n")
 	for i, t := range mem.tasks {
 		fmt.Fprintf(&b, "%d. %s\n", i+1, strings.TrimSpace(t))

@@ -57,13 +57,16 @@ type run struct {
 	interrupts int   // answers in a row that broke off
 	broken     int   // answers whose tags could not be read
 	overflowed error // the last answer ended because the context was full
-	shrunk     bool  // a refused request was made smaller, and no answer came since
+	check      verifier
+	verified   string // what the last check said
+	shrunk     bool   // a refused request was made smaller, and no answer came since
 	text       string
 
 	mu         sync.Mutex // guards all below
 	steer      []string
-	unsteered  bool           // it ends: too late for a further message
-	files      map[string]int // path → changes applied and not taken back
+	unsteered  bool            // it ends: too late for a further message
+	looked     map[string]bool // folders in which rules were looked for
+	files      map[string]int  // path → changes applied and not taken back
 	applied    int
 	failed     int
 	skipped    int
@@ -133,6 +136,7 @@ func (r *run) loop(req RunRequest) RunResult {
 	r.emit.emit(Event{Type: RunStarted, Session: r.s.id, Task: r.task, Model: r.settings().Model, Dir: r.dir()})
 	r.firstMessage(req)
 	r.checkpoint(0)
+	r.beginVerify()
 	return r.turns(1)
 }
 
@@ -306,6 +310,13 @@ func (r *run) after(t *turn) *RunResult {
 		if r.refusal != "" {
 			return ended(StateRefused, r.refusal)
 		}
+		if r.verify() {
+			return nil
+		}
+		if r.ctx.Err() != nil {
+			res := r.endWith(context.Cause(r.ctx))
+			return &res
+		}
 		return ended(StateDone, "")
 	}
 	return nil
@@ -411,7 +422,7 @@ func (r *run) end(state State, reason string) RunResult {
 	r.mu.Lock()
 	res := RunResult{
 		Run: r.id, Session: r.s.id, State: state, Reason: reason, Text: r.text, Turns: int(r.turnNo.Load()), Usage: r.usage,
-		Applied: r.applied, Failed: r.failed, Skipped: r.skipped,
+		Applied: r.applied, Failed: r.failed, Skipped: r.skipped, Verify: r.verified,
 	}
 	for f := range r.files {
 		res.Files = append(res.Files, filepath.ToSlash(f))

@@ -23,6 +23,7 @@ import (
 	"thinkflow/agent/openai"
 	"thinkflow/internal/config"
 	"thinkflow/internal/scripted"
+	"thinkflow/internal/trust"
 	"thinkflow/ledger"
 	"thinkflow/workspace"
 )
@@ -36,6 +37,7 @@ var update = flag.Bool("update", false, "rewrite the golden sections of the scen
 //	script        the model's side: see internal/scripted
 //	task          tasks, one a line, each a run in the same session
 //	drive         what happens meanwhile, a step a line (see driver)
+//	trust         what of the workspace is trusted before, a line "KIND PATH" each
 //	in/PATH       files before
 //	after/PATH  * files afterwards, all of them
 //	result      * how each run ended
@@ -69,6 +71,10 @@ func runScenario(t *testing.T, file string) {
 		}
 	}
 	rig := newRig(t, dir, in["config"], in["script"])
+	for line := range strings.Lines(in["trust"]) {
+		kind, path, _ := strings.Cut(strings.TrimSpace(line), " ")
+		require.NoError(t, rig.trust.Grant(trust.Kind(kind), filepath.Join(dir, path), trust.Hash(in["in/"+path])))
+	}
 	var results strings.Builder
 	var events eventLog
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
@@ -93,9 +99,15 @@ func runScenario(t *testing.T, file string) {
 		if res.Reason != "" {
 			results.WriteString("  " + rig.clean(res.Reason) + "\n")
 		}
+		if res.Verify != "" {
+			results.WriteString("  verify " + rig.clean(res.Verify) + "\n")
+		}
 		if res.Text != "" {
 			results.WriteString("  text " + rig.clean(fmt.Sprintf("%q", res.Text)) + "\n")
 		}
+	}
+	for _, n := range rig.notices {
+		results.WriteString("notice " + rig.clean(n) + "\n")
 	}
 	require.NoError(t, <-driven)
 	require.Empty(t, rig.server.Failures(), "the script's expectations")
@@ -146,11 +158,13 @@ type rig struct {
 	options agent.Options
 	server  *scripted.Server
 	ledger  *ledger.Ledger
+	trust   *trust.Store
 	dryRun  bool
 
 	mu        sync.Mutex
 	run       string
 	answers   []agent.Decision
+	notices   []string
 	compacted bool
 }
 
@@ -172,6 +186,7 @@ func newRig(t testing.TB, dir, settings, script string) *rig {
 	require.NoError(t, err)
 	t.Cleanup(stop)
 
+	r.trust = trust.Open(t.TempDir(), nil)
 	ws, err := workspace.New([]workspace.Root{{Name: "demo", Dir: dir}}, workspace.Options{})
 	require.NoError(t, err)
 	o := agent.Options{
@@ -179,7 +194,7 @@ func newRig(t testing.TB, dir, settings, script string) *rig {
 		Model: openai.New(openai.Options{
 			BaseURL: url, Key: "sk-test", ConnectTimeout: cfg.ConnectTimeout, FirstTokenTimeout: cfg.FirstTokenTimeout, IdleTimeout: cfg.IdleTimeout,
 		}),
-		Workspace: ws,
+		Workspace: ws, Trust: r.trust, Notice: r.notice,
 		Ledger: func(ctx context.Context) (*ledger.Ledger, error) {
 			led, err := ledger.Open(ctx, ledger.Options{Dir: r.state, Workspace: dir, Probe: workspace.ProbeFile, RemoveTemp: workspace.RemoveTemp})
 			r.ledger = led
@@ -211,6 +226,12 @@ func (r *rig) Ask(ctx context.Context, _ agent.ApprovalEvent) (agent.Decision, e
 		case <-time.After(time.Millisecond):
 		}
 	}
+}
+
+func (r *rig) notice(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notices = append(r.notices, text)
 }
 
 func (r *rig) setRun(id string) {

@@ -30,6 +30,7 @@ type session struct {
 	plan     []PlanItem
 	noTags   map[string]bool // models that broke the form of tags (protocol auto)
 	memory   memory
+	rules    []rule             // of the project, as the model was given them
 	rates    map[string]float64 // tokens a byte, by model, as reported
 	contexts map[string]int     // tokens, by model, as its server told
 	sent     *Request           // the last request, for what the next one reuses of it

@@ -28,6 +28,7 @@ func readTools() []entry {
 		{registry.Define(registry.Tool[*turn]{
 			Name: "grep", Description: "Search file contents. Returns path, line number and line.",
 		}, grepTool), facts},
+		diagnosticsEntry(),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"thinkflow/agent"
 	"thinkflow/agent/openai"
 	"thinkflow/internal/config"
+	"thinkflow/internal/trust"
 	"thinkflow/ledger"
 	"thinkflow/workspace"
 )
@@ -49,6 +50,7 @@ func assemble(p parts) (*agent.Engine, *workspace.Workspace, error) {
 		Ledger: func(ctx context.Context) (*ledger.Ledger, error) {
 			return openLedger(ctx, state, p.roots[0].Dir, p.log)
 		},
+		Trust:  trust.Open(own[0], nil),
 		Editor: p.editor, Approver: p.approver, Notice: p.notice, Log: p.log,
 	})
 	return engine, ws, nil

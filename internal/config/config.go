@@ -48,6 +48,16 @@ const (
 	ApplyEditor Apply = "editor"
 )
 
+// Verify says how changes are checked when the model has ended.
+type Verify string
+
+// The checks.
+const (
+	VerifyOff         Verify = "off"
+	VerifyDiagnostics Verify = "diagnostics"
+	VerifyCommand     Verify = "command"
+)
+
 // Mode says what a session may do.
 type Mode string
 
@@ -103,6 +113,9 @@ type Config struct {
 
 	Mode     Mode     `group:"Commands and changes" key:"mode" env:"THINKFLOW_MODE" default:"edit" enum:"ask,plan,edit,auto" scope:"machine" doc:"What a session may do: ask only answers, plan only makes a plan, edit changes files and asks before deleting and shell commands, auto does not ask for those. It can be switched while a session goes on."`
 	ToolsOff []string `key:"tools_off" env:"THINKFLOW_TOOLS_OFF" doc:"Native tools that are not offered, by name."`
+
+	Verify        Verify `key:"verify" env:"THINKFLOW_VERIFY" default:"diagnostics" enum:"off,diagnostics,command" scope:"machine" doc:"How changes are checked when the model has ended: diagnostics tells it, once, the errors that the editor shows in changed files and did not show before; command runs verify_command and tells it when that fails."`
+	VerifyCommand string `key:"verify_command" env:"THINKFLOW_VERIFY_COMMAND" scope:"machine" doc:"Shell command that checks changes (a test, a build). When empty, the content of .thinkflow/verify in the workspace, once you have trusted it."`
 
 	ReasoningCommands bool    `key:"reasoning_commands" env:"THINKFLOW_REASONING_COMMANDS" default:"true" doc:"Run predictable commands (all but read, bash and delete) that the model gives while it reasons."`
 	StrictTags        bool    `key:"strict_tags" env:"THINKFLOW_STRICT_TAGS" default:"false" doc:"Every tag must carry the key of the session, so that text which the model only quotes can never run."`

@@ -25,6 +25,8 @@ type clientFacts struct {
 	// events: the client is a ThinkFlow plugin (it named the protocol version
 	// that it speaks) and gets thinkflow/event for every run.
 	events bool
+	// diagnostics: the plugin answers thinkflow/diagnostics.
+	diagnostics bool
 	// approves: the plugin asks the person itself and answers with
 	// thinkflow/approve, so no message request is sent.
 	approves bool
@@ -34,7 +36,7 @@ type clientFacts struct {
 // version and advertises them in none; it does list resource operations, which
 // exist only inside documentChanges, so those imply them.
 func factsOf(p *protocol.InitializeParams, o initOptions) clientFacts {
-	f := clientFacts{name: p.ClientInfo.Name, encoding: utf16Units, events: o.Protocol > 0, approves: o.Approvals}
+	f := clientFacts{name: p.ClientInfo.Name, encoding: utf16Units, events: o.Protocol > 0, approves: o.Approvals, diagnostics: o.Diagnostics}
 	f.version, _ = p.ClientInfo.Version.Get()
 	if g := p.Capabilities.General; g != nil {
 		f.encoding = chooseEncoding(g.PositionEncodings)

@@ -22,6 +22,8 @@ type initOptions struct {
 	Protocol int `json:"protocol"`
 	// Approvals: the plugin asks the person itself, on approval.requested.
 	Approvals bool `json:"approvals"`
+	// Diagnostics: the plugin answers thinkflow/diagnostics.
+	Diagnostics bool `json:"diagnostics"`
 }
 
 // experimental is what we say about ourselves in the server's capabilities.

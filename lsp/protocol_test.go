@@ -12,7 +12,7 @@ func TestProtocolDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := append(newServer(Options{}).methodNames(), notifyEvent, notifyPreview)
+	names := append(newServer(Options{}).methodNames(), notifyEvent, notifyPreview, askDiagnostics)
 	for _, name := range append(names, commandNames...) {
 		if !strings.Contains(string(doc), "`"+name+"`") {
 			t.Errorf("protocol.md does not describe %s", name)

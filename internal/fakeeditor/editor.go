@@ -28,6 +28,8 @@ type Options struct {
 	// Lie replaces the reply to workspace/applyEdit: result or error. It is
 	// called after the edit was carried out; nil or ok false = the truth.
 	Lie func() (result any, rpcErr *Error, ok bool)
+	// Serve answers requests of our own methods, by name.
+	Serve map[string]func(params json.RawMessage) any
 	// Ignore makes the editor not carry out an edit that it accepts.
 	Ignore bool
 	// OnEdit is called when an applyEdit has arrived, before it is looked at:
@@ -388,6 +390,8 @@ func (e *Editor) handle(m *Message) {
 		_ = e.conn.Reply(m, nil, nil)
 	case m.Method == "window/showMessageRequest":
 		go e.ask(m) // the person takes their time; the editor goes on
+	case e.opts.Serve[m.Method] != nil:
+		_ = e.conn.Reply(m, e.opts.Serve[m.Method](m.Params), nil)
 	case e.opts.Profile.Unknown == "null":
 		_ = e.conn.Reply(m, nil, nil)
 	default:

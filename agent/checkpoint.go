@@ -49,6 +49,7 @@ type savedSession struct {
 	NoTags   map[string]bool   `json:"noTags,omitempty"`
 
 	Memory   savedMemory        `json:"memory"`
+	Rules    [][2]string        `json:"rules,omitempty"` // path, text
 	Rates    map[string]float64 `json:"rates,omitempty"`
 	Contexts map[string]int     `json:"contexts,omitempty"`
 }
@@ -149,6 +150,9 @@ func (s *session) save() (saved savedSession, messages []Message) {
 	for abs, k := range s.known {
 		saved.Known[abs] = k.hash
 	}
+	for _, u := range s.rules {
+		saved.Rules = append(saved.Rules, [2]string{u.path, u.text})
+	}
 	return saved, slices.Clone(s.history)
 }
 
@@ -163,6 +167,9 @@ func (saved savedSession) restore(c *config.Config, messages []Message) *session
 	}
 	for abs, hash := range saved.Known {
 		s.known[abs] = knowledge{hash}
+	}
+	for _, u := range saved.Rules {
+		s.rules = append(s.rules, rule{u[0], u[1]})
 	}
 	for _, class := range saved.Granted {
 		s.perms.grant(class)

@@ -306,20 +306,23 @@ func (r *run) after(t *turn) *RunResult {
 	if why := r.stuck(t); why != "" {
 		return ended(StateStopped, why)
 	}
-	if !next && !steered && !r.lastSteer() {
-		if r.refusal != "" {
-			return ended(StateRefused, r.refusal)
-		}
-		if r.verify() {
-			return nil
-		}
-		if r.ctx.Err() != nil {
-			res := r.endWith(context.Cause(r.ctx))
-			return &res
-		}
-		return ended(StateDone, "")
+	if next || steered {
+		return nil
 	}
-	return nil
+	if r.refusal == "" && r.verify() {
+		return nil
+	}
+	if r.ctx.Err() != nil {
+		res := r.endWith(context.Cause(r.ctx))
+		return &res
+	}
+	if r.lastSteer() {
+		return nil
+	}
+	if r.refusal != "" {
+		return ended(StateRefused, r.refusal)
+	}
+	return ended(StateDone, "")
 }
 
 // closeEarly puts the turn of a run that ends now into the history, so that the

@@ -91,7 +91,10 @@ func (r *run) namedFiles(task string, have map[string]bool, budget int) []worksp
 			continue
 		}
 		t, err := r.e.ws.Resolve(path, workspace.AccessRead)
-		if err != nil || t.IsDir || !t.Exists || have[t.Display] || len(r.s.perms.check(ActionRead, t)) > 0 {
+		if err != nil || t.IsDir || !t.Exists || have[t.Display] {
+			continue
+		}
+		if c := r.checkPaths(ActionRead, "", t); c.no != "" || len(c.needs) > 0 {
 			continue
 		}
 		have[t.Display] = true

@@ -150,7 +150,15 @@ func refusalCode(err error) string {
 // bash runs the command of a tf-bash. Its exit status is a result.
 func (t *turn) bash(c *parser.Command) {
 	o := t.outcomeOf(c)
-	p := t.r.permitBash(c.Cmd, contentHash(c, nil))
+	ask, err := shellAskOf(c)
+	if err != nil {
+		o.status, o.code, o.message = string(ledger.StatusFailed), string(parser.CodeMalformedAttribute), err.Error()
+		t.record(c, o, ledger.FlowBlocking)
+		t.completed(c, o)
+		t.fail(o, signature(c))
+		return
+	}
+	p := t.r.permitShell(ask)
 	if !p.allowed {
 		t.denied(c, o, ledger.FlowBlocking, p)
 		return
@@ -174,7 +182,7 @@ func (t *turn) bash(c *parser.Command) {
 		t.fail(o, signature(c))
 		return
 	}
-	res := t.r.shell(c.Cmd, func(out string) {
+	res := t.r.runShell(ask, p.grants, func(out string) {
 		t.r.emit.emit(Event{Type: ToolOutput, Text: out, Tool: &ToolEvent{CallID: fmt.Sprint(c.ID), Name: string(c.Name)}})
 	})
 	o.stdout, o.exit = res.output, res.exit
@@ -190,4 +198,22 @@ func (t *turn) bash(c *parser.Command) {
 		t.r.s.addOutcome(o)
 	}
 	t.addResult(fmt.Sprintf("%d tf-bash, %s", c.ID, res.state()), res.output)
+}
+
+// shellAskOf reads the attributes with and background of a tf-bash.
+func shellAskOf(c *parser.Command) (shellAsk, error) {
+	a := shellAsk{line: c.Cmd}
+	for _, at := range c.Attrs {
+		switch at.Name {
+		case "with":
+			g, err := parseWith(at.Value)
+			if err != nil {
+				return a, err
+			}
+			a.with = g
+		case "background":
+			a.background = at.Value == "true"
+		}
+	}
+	return a, nil
 }

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"slices"
 
+	"thinkflow/internal/sandbox"
 	"thinkflow/workspace"
 )
 
@@ -39,12 +41,34 @@ type EditOutcome struct {
 // Decision is a person's answer to an approval.
 type Decision string
 
-// The decisions. Anything else, no answer included, is a no.
+// The decisions. Anything else, no answer included, is a no. The three with a
+// plus open the sandbox for one shell command: the network, version control
+// metadata (but not its hooks and configuration), or both.
 const (
-	AllowOnce    Decision = "once"
-	AllowSession Decision = "session"
-	Deny         Decision = "no"
+	AllowOnce       Decision = "once"
+	AllowSession    Decision = "session"
+	Deny            Decision = "no"
+	AllowOnceNet    Decision = "once+net"
+	AllowOnceGit    Decision = "once+git"
+	AllowOnceGitNet Decision = "once+git+net"
 )
+
+// Decisions lists all of them.
+var Decisions = []Decision{AllowOnce, AllowSession, AllowOnceNet, AllowOnceGit, AllowOnceGitNet, Deny}
+
+// Known reports whether the decision is one of the list.
+func (d Decision) Known() bool { return slices.Contains(Decisions, d) }
+
+// Allows reports whether the decision is a yes.
+func (d Decision) Allows() bool { return d.Known() && d != Deny }
+
+// Grants is what the decision opens for one shell command.
+func (d Decision) Grants() sandbox.Grants {
+	return sandbox.Grants{
+		Git: d == AllowOnceGit || d == AllowOnceGitNet,
+		Net: d == AllowOnceNet || d == AllowOnceGitNet,
+	}
+}
 
 // Approver asks a person. A nil Approver means that nobody can be asked: every
 // ask is a no (headless without a terminal).

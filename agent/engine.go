@@ -13,6 +13,8 @@ import (
 	"github.com/rs/xid"
 
 	"thinkflow/internal/config"
+	"thinkflow/internal/policy"
+	"thinkflow/internal/sandbox"
 	"thinkflow/internal/trust"
 	"thinkflow/ledger"
 	"thinkflow/workspace"
@@ -33,6 +35,8 @@ type Options struct {
 	Approver Approver
 	// Trust knows what content of the workspace a person agreed to; nil = none.
 	Trust *trust.Store
+	// Shell says how shell commands are held.
+	Shell Shell
 	// Notice tells a person something that belongs to no run (intents of a
 	// crashed process that were settled); nil = logged.
 	Notice func(string)
@@ -54,16 +58,20 @@ type Engine struct {
 	now      func() time.Time
 	locks    pathLocks
 	tools    *toolbox
+	shell    Shell
+	box      func() *sandbox.Sandbox
 
 	openLedger func() (*ledger.Ledger, error)
 	hasLedger  bool
 
 	mu       sync.Mutex // guards all below
 	cfg      config.Config
+	rules    *policy.Engine // of cfg
 	model    Model
 	sessions map[string]*session
 	runs     map[string]*run
 
+	writes       map[string]time.Time // own changes of protected paths
 	ledgerOpened bool
 	uncertain    map[*workspace.Change]uncertainEdit
 	untrusted    map[string]string // path → what was told about it
@@ -75,7 +83,7 @@ type Engine struct {
 func New(o Options) *Engine {
 	e := &Engine{
 		cfg: o.Config, model: o.Model, ws: o.Workspace.Overlay(), under: o.Workspace, review: newReviewer(), editor: o.Editor, approver: o.Approver,
-		notice: o.Notice, trust: o.Trust, log: o.Log, now: o.Now,
+		notice: o.Notice, trust: o.Trust, log: o.Log, now: o.Now, shell: o.Shell, rules: newRules(&o.Config),
 		sessions: map[string]*session{}, runs: map[string]*run{},
 	}
 	if e.log == nil {
@@ -89,6 +97,7 @@ func New(o Options) *Engine {
 	}
 	e.hasLedger = o.Ledger != nil
 	e.tools = newToolbox()
+	e.box = sync.OnceValue(func() *sandbox.Sandbox { return sandbox.Detect(context.Background(), sandbox.Options{}) })
 	e.openLedger = sync.OnceValues(func() (*ledger.Ledger, error) {
 		e.mu.Lock()
 		e.ledgerOpened = true
@@ -170,7 +179,7 @@ func (e *Engine) Run(ctx context.Context, req RunRequest) (RunResult, error) {
 func (e *Engine) Configure(c config.Config, m Model) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.cfg, e.model = c, m
+	e.cfg, e.rules, e.model = c, newRules(&c), m
 }
 
 // begin registers a run and its session.
@@ -341,8 +350,10 @@ func (e *Engine) Settled(change *workspace.Change, out EditOutcome) {
 	u.s.addNote(fmt.Sprintf("Command %d (%s %s), whose outcome was uncertain, is now known: %s.", o.id, o.name, o.path, o.status))
 }
 
-// Close flushes and closes the ledger, if it was ever opened. Runs must have ended.
+// Close ends the background commands of all sessions, and flushes and closes
+// the ledger, if it was ever opened. Runs must have ended.
 func (e *Engine) Close() error {
+	e.endProcesses()
 	e.mu.Lock()
 	opened := e.ledgerOpened
 	e.mu.Unlock()

@@ -117,6 +117,9 @@ type ApprovalEvent struct {
 	Rule   string `json:"rule"`   // why it asks
 	Diff   string `json:"diff,omitempty"`
 	Hash   string `json:"hash"` // of what is approved; what was approved is what runs
+	// Choices are the answers that mean something here. Target, rule and diff
+	// have their hidden characters made visible.
+	Choices []Decision `json:"choices,omitempty"`
 }
 
 // ThoughtEvent says where a step of thought stands; its text is Event.Text.

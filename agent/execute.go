@@ -156,6 +156,7 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 		switch verdict {
 		case EditApplied:
 			o.status = string(ledger.StatusApplied)
+			r.e.noteWrites(targets)
 			t.settleOutcome(led, key, o)
 			r.e.trackApplied(key.String(), change)
 			t.ran = append(t.ran, &executed{key: key, cmd: c, undo: change.Undo(), abs: absPaths(targets), files: changedFiles(change)})

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"thinkflow/internal/config"
+	"thinkflow/internal/redact"
+	"thinkflow/internal/sandbox"
 	"thinkflow/ledger"
 	"thinkflow/workspace"
 )
@@ -18,7 +22,8 @@ type permit struct {
 	cancelled bool
 	waiting   string // hash of the question that stays unanswered for now
 	code      string
-	message   string // for the model
+	message   string         // for the model
+	grants    sandbox.Grants // what a person opened for this one command
 }
 
 // permit asks for what needs asking. While it waits, the stream goes on and the
@@ -28,72 +33,113 @@ func (r *run) permit(a Action, subject, hash string, diff func() string, targets
 	if why := r.barred(a); why != "" {
 		return permit{code: codeMode, message: why}
 	}
-	needs := r.waive(r.s.perms.check(a, targets...))
+	return r.permitNeeds(a, subject, r.checkPaths(a, hash, targets...), diff, targets)
+}
+
+// permitNeeds puts the questions of a check.
+func (r *run) permitNeeds(a Action, subject string, c checked, diff func() string, targets []workspace.Target) permit {
+	if c.no != "" {
+		return permit{code: codePermission, message: "not permitted: " + c.no + "; do not try it in another way"}
+	}
+	needs := r.waive(c.needs)
 	if len(needs) == 0 {
 		return permit{allowed: true}
 	}
 	if r.dryRun && a != ActionRead {
 		return permit{allowed: true}
 	}
+	out := permit{allowed: true}
 	for i, n := range needs {
-		if _, d, ok := r.granted(n.class, hash); ok {
-			if p := r.decided(n, d); !p.allowed {
+		if _, d, ok := r.granted(n.class, c.hash); ok {
+			p := r.decided(n, d)
+			if !p.allowed {
 				return p
 			}
+			out.grants = union(out.grants, p.grants)
 			continue
 		}
 		if r.e.approver == nil {
 			return r.unattended(a, subject, needs[i:])
 		}
-		ev := ApprovalEvent{ID: NewID(), Action: string(a), Target: realTarget(subject, targets), Rule: n.rule, Hash: hash}
-		if diff != nil {
-			ev.Diff = diff()
-		}
+		ev := r.question(a, realTarget(subject, targets), n, c.hash, diff)
 		d, err := r.ask(ev)
 		if errors.Is(err, errSuspended) {
 			r.waits(ev, n.class)
 			d = ""
 		}
 		if led, lerr := r.ledger(); lerr == nil && !r.dryRun {
-			_ = led.Approval(ledger.Key{Run: r.id}, ledger.Approval{ID: ev.ID, Action: string(n.class), Subject: subject, Target: ev.Target, Hash: hash, Decision: string(d)})
+			_ = led.Approval(ledger.Key{Run: r.id}, ledger.Approval{ID: ev.ID, Action: string(n.class), Subject: subject, Target: ev.Target, Hash: c.hash, Decision: string(d)})
 		}
 		switch {
 		case errors.Is(err, errSuspended):
-			return permit{waiting: hash, code: codeWaiting, message: waitingMessage}
+			return permit{waiting: c.hash, code: codeWaiting, message: waitingMessage}
 		case r.ctx.Err() != nil:
 			return permit{cancelled: true, message: "the run was cancelled while it waited for a permission"}
 		case err != nil:
 			return permit{code: codePermission, message: "the permission could not be asked for: " + err.Error()}
 		}
-		if p := r.decided(n, d); !p.allowed {
+		p := r.decided(n, d)
+		if !p.allowed {
 			return p
 		}
+		out.grants = union(out.grants, p.grants)
 	}
-	return permit{allowed: true}
+	return out
+}
+
+// question words a need. What a person reads before they agree to something
+// hides nothing; the hash is of the real thing.
+func (r *run) question(a Action, target string, n need, hash string, diff func() string) ApprovalEvent {
+	ev := ApprovalEvent{
+		ID: NewID(), Action: string(a), Target: redact.Visible(target), Rule: redact.VisibleLine(n.rule), Hash: hash,
+		Choices: []Decision{AllowOnce, AllowSession, Deny},
+	}
+	if n.sandboxed {
+		ev.Choices = r.shellChoices()
+	}
+	if diff != nil {
+		ev.Diff = redact.Visible(diff())
+	}
+	return ev
 }
 
 // decided is what an answer means.
 func (r *run) decided(n need, d Decision) permit {
-	switch d {
-	case AllowSession:
-		r.s.perms.grant(n.class)
-	case AllowOnce:
+	switch {
+	case d == AllowSession:
+		for _, class := range append([]config.Class{n.class}, n.also...) {
+			r.s.perms.grant(class)
+		}
+	case d == AllowOnce:
+	case d.Allows() && n.sandboxed && slices.Contains(r.shellChoices(), d):
+		return permit{allowed: true, grants: union(d.Grants(), n.wants)}
 	default:
 		return permit{code: codeRejected, message: "the user said no to this (" + n.rule + "); do not try it again in another way, go on without it or ask what they want"}
 	}
-	return permit{allowed: true}
+	return permit{allowed: true, grants: n.wants}
 }
 
 // unattended answers when nobody can be asked.
 func (r *run) unattended(a Action, subject string, needs []need) permit {
-	var classes []string
-	again := false
+	var hint []string
+	open, again := false, false
 	for _, n := range needs {
-		classes = append(classes, string(n.class))
-		again = r.s.perms.toldBefore(n.class) || again
+		for _, c := range n.hint {
+			if !slices.Contains(hint, string(c)) {
+				hint = append(hint, string(c))
+			}
+		}
+		open = open || n.unconfined
+		again = r.s.perms.toldBefore(n.told()) || again
 	}
-	flag := "--allow " + strings.Join(classes, ",")
-	r.refuse(fmt.Sprintf("%s needed a permission that nobody could give (%s): run it again with %s", subject, needs[0].rule, flag), again)
+	what := "a rule of yours asks: change it, or answer at a terminal"
+	if len(hint) > 0 {
+		what = "run it again with --allow " + strings.Join(hint, ",")
+	}
+	if open {
+		what += ", and with --sandbox none if commands may run unconfined"
+	}
+	r.refuse(fmt.Sprintf("%s needed a permission that nobody could give (%s): %s", subject, needs[0].rule, what), again)
 	return permit{code: codePermission, message: fmt.Sprintf("not permitted: %s, and nobody is there to ask. Go on without it; do not send it again", needs[0].rule)}
 }
 

@@ -77,7 +77,7 @@ func (r *run) systemPrompt(set *setup) string {
 // every request pays.
 func (e *Engine) FirstRequestBytes() int {
 	cfg := e.cfg
-	r := &run{e: e, cfg: cfg, s: newSession("", &cfg)}
+	r := &run{e: e, cfg: cfg, rules: e.rules, s: newSession("", &cfg)}
 	set := r.setup()
 	n := len(r.systemPrompt(set))
 	for _, t := range e.tools.offer(r, set) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"thinkflow/internal/config"
+	"thinkflow/internal/policy"
 	"thinkflow/ledger"
 	"thinkflow/workspace"
 )
@@ -32,6 +33,7 @@ const sameFailures = 3
 type run struct {
 	e       *Engine
 	cfg     config.Config // as it was when the run began
+	rules   *policy.Engine
 	model   Model
 	s       *session
 	id      string
@@ -82,7 +84,7 @@ type run struct {
 
 func newRun(ctx context.Context, e *Engine, s *session, req RunRequest) *run {
 	r := &run{
-		e: e, cfg: e.cfg, model: e.model, s: s, id: req.Run, task: req.Task, dryRun: req.DryRun, started: e.now(),
+		e: e, cfg: e.cfg, rules: e.rules, model: e.model, s: s, id: req.Run, task: req.Task, dryRun: req.DryRun, started: e.now(),
 		files: map[string]int{}, failures: map[string]int{}, suspension: suspending{over: make(chan struct{})},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"thinkflow/internal/config"
+	"thinkflow/internal/sandbox"
 )
 
 // SessionSettings are what a person may switch while a session goes on. Empty
@@ -98,6 +99,9 @@ func (r *run) waive(needs []need) []need {
 		return needs
 	}
 	return slices.DeleteFunc(needs, func(n need) bool {
+		if n.wants != (sandbox.Grants{}) {
+			return false
+		}
 		return n.class == config.AllowDelete || n.class == config.AllowBash
 	})
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"thinkflow/internal/sandbox"
 )
 
 // shellResult is what a shell command left behind.
@@ -16,39 +19,50 @@ type shellResult struct {
 	output string // stdout and stderr as they came, bounded: beginning and end
 	exit   *int
 	killed string // why it was ended from outside; its effects are unknown
+	remark string // what the sandbox found, at the end of output as well
+
+	background string // id of the process that goes on
 }
 
 func (s shellResult) state() string {
 	switch {
 	case s.killed != "":
 		return s.killed
+	case s.background != "":
+		return "in the background as " + s.background
 	case s.exit != nil:
 		return fmt.Sprintf("exit status %d", *s.exit)
 	}
 	return "not run"
 }
 
-// shell runs one command line in the first root, in a process group of its own,
-// with an environment that holds no keys. It ends with the run, or after
-// bash_timeout.
+// shell runs one command line in the first root and in the sandbox, in a process
+// group of its own, with an environment that holds no keys. It ends with the run,
+// or after bash_timeout. Whether it may run has been asked.
 func (r *run) shell(line string, live func(string)) shellResult {
+	return r.shellWith(line, sandbox.Grants{}, live)
+}
+
+// shellWith is shell with parts of the sandbox opened.
+func (r *run) shellWith(line string, g sandbox.Grants, live func(string)) shellResult {
 	limit := r.cfg.BashTimeout
 	ctx, cancel := context.WithTimeout(r.ctx, limit)
 	defer cancel()
-	name, args := shellCommand(line)
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = r.dir()
-	cmd.Env = childEnv(os.Environ())
+	start := r.e.now()
+	c, err := r.command(ctx, line, g)
+	if err != nil {
+		return shellResult{output: "could not be started: " + err.Error() + "\n"}
+	}
 	out := &boundedOutput{limit: r.cfg.BashOutput, live: live}
-	cmd.Stdout, cmd.Stderr = out, out
-	ownGroup(cmd)
-	cmd.Cancel = func() error { return killGroup(cmd) }
-	cmd.WaitDelay = time.Second
-	err := cmd.Run()
+	ownProcess(c.Cmd, out)
+	err = c.Run()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		_ = killGroup(c.Cmd) // what it left in the background holds the output open
+	}
 	out.finish()
 	res := shellResult{output: out.String()}
-	if cmd.ProcessState != nil {
-		code := cmd.ProcessState.ExitCode()
+	if c.Cmd.ProcessState != nil {
+		code := c.Cmd.ProcessState.ExitCode()
 		res.exit = &code
 	}
 	switch {
@@ -56,12 +70,53 @@ func (r *run) shell(line string, live func(string)) shellResult {
 		res.killed = "killed (cancelled), its effects are unknown"
 	case ctx.Err() != nil:
 		res.killed = fmt.Sprintf("killed after %s (bash_timeout), its effects are unknown", limit)
-	case errors.Is(err, exec.ErrWaitDelay):
-		_ = killGroup(cmd) // what it left in the background holds the output open
 	case err != nil && res.exit == nil:
 		res.output += "could not be started: " + err.Error() + "\n"
 	}
+	found, err := c.Finish()
+	if err != nil {
+		r.e.log.Warn("sandbox: not all could be looked at", "err", err)
+	}
+	res.remark = r.found(found, start)
+	if res.remark == "" && res.exit != nil && *res.exit != 0 {
+		res.remark = r.heldBack(res.output, g)
+	}
+	if res.remark != "" {
+		if res.output != "" && !strings.HasSuffix(res.output, "\n") {
+			res.output += "\n"
+		}
+		res.output += res.remark
+	}
 	return res
+}
+
+// ownProcess makes a command one that can be ended with all it started, and
+// gives it its output.
+func ownProcess(cmd *exec.Cmd, out io.Writer) {
+	cmd.Stdout, cmd.Stderr = out, out
+	ownGroup(cmd)
+	cmd.Cancel = func() error { return killGroup(cmd) }
+	cmd.WaitDelay = time.Second
+}
+
+// heldBack explains a failure that looks like the sandbox's doing.
+func (r *run) heldBack(output string, g sandbox.Grants) string {
+	if !r.confines() {
+		return ""
+	}
+	low := strings.ToLower(output)
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(low, w) })
+	}
+	switch {
+	case !g.Net && has("could not resolve", "name resolution", "network is unreachable", "no such host", "getaddrinfo", "enotfound", "eai_again", "connection refused"):
+		return "[sandbox] commands have no network; with=\"net\" asks the user for it\n"
+	case !g.Git && has(".git/"):
+		return "[sandbox] .git is read-only for commands; with=\"git\" asks the user for it\n"
+	case has("read-only file system", "operation not permitted"):
+		return "[sandbox] commands can write in the workspace and in $TMPDIR only, and not to protected files\n"
+	}
+	return ""
 }
 
 // envAllowed lists what a child process may know of the environment. API keys
@@ -100,6 +155,7 @@ type boundedOutput struct {
 	total  int
 	unsent []byte
 	last   time.Time
+	taken  int // of total, by take
 }
 
 func (b *boundedOutput) Write(p []byte) (int, error) {
@@ -140,6 +196,20 @@ func (b *boundedOutput) finish() {
 		b.live(strings.ToValidUTF8(string(b.unsent), "\uFFFD"))
 		b.unsent = nil
 	}
+}
+
+// take returns what came since it was called before, its end if that is too much.
+func (b *boundedOutput) take() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	fresh := b.total - b.taken
+	b.taken = b.total
+	all := append(b.head[:len(b.head):len(b.head)], b.tail...)
+	if fresh <= len(all) && fresh <= b.limit/2 || b.total == len(all) {
+		return strings.ToValidUTF8(string(all[len(all)-fresh:]), "\uFFFD")
+	}
+	keep := min(fresh, len(b.tail), b.limit/2)
+	return strings.ToValidUTF8(fmt.Sprintf("… %d bytes left out …\n%s", fresh-keep, b.tail[len(b.tail)-keep:]), "\uFFFD")
 }
 
 func (b *boundedOutput) String() string {

@@ -9,13 +9,6 @@ import (
 	"syscall"
 )
 
-func shellCommand(line string) (string, []string) {
-	if path, err := exec.LookPath("bash"); err == nil {
-		return path, []string{"-c", line}
-	}
-	return "/bin/sh", []string{"-c", line}
-}
-
 // ownGroup puts the command into a process group of its own, so that all it
 // starts can be ended with it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -1,17 +1,12 @@
 package agent
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"syscall"
 )
-
-func shellCommand(line string) (string, []string) {
-	if path, err := exec.LookPath("bash"); err == nil {
-		return path, []string{"-c", line}
-	}
-	return "cmd", []string{"/d", "/c", line}
-}
 
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
@@ -19,5 +14,11 @@ func ownGroup(cmd *exec.Cmd) {
 
 // killGroup ends the command and all that it started.
 func killGroup(cmd *exec.Cmd) error {
-	return exec.Command("taskkill", "/t", "/f", "/pid", strconv.Itoa(cmd.Process.Pid)).Run()
+	system := os.Getenv("SystemRoot")
+	if system == "" {
+		system = `C:\Windows`
+	}
+	kill := exec.Command(filepath.Join(system, "System32", "taskkill.exe"), "/t", "/f", "/pid", strconv.Itoa(cmd.Process.Pid))
+	kill.Env = childEnv(os.Environ())
+	return kill.Run()
 }

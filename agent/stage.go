@@ -287,23 +287,6 @@ func (e *Engine) acceptDirs(ctx context.Context, sel *Selection, res *Reviewed) 
 // proposed counts the files in which proposals wait.
 func (e *Engine) proposed() int { return len(e.review.staged.Paths()) }
 
-// permitBash asks what a shell command needs: its permission and, while
-// proposals wait that it would not see, that they are accepted, in one question.
-func (r *run) permitBash(cmd, hash string) permit {
-	n := r.e.proposed()
-	if n == 0 || r.dryRun {
-		return r.permit(ActionBash, cmd, hash, nil)
-	}
-	if p := r.acceptAndRun(n, cmd, hash); !p.allowed {
-		return p
-	}
-	onlyBash := !slices.ContainsFunc(r.s.perms.check(ActionBash), func(n need) bool { return n.class != config.AllowBash })
-	if onlyBash {
-		return permit{allowed: true}
-	}
-	return r.permit(ActionBash, cmd, hash, nil)
-}
-
 // acceptAndRun asks whether proposals may be accepted so that a shell command
 // sees them.
 func (r *run) acceptAndRun(n int, cmd, hash string) permit {

@@ -3,17 +3,39 @@ package agent
 import (
 	"context"
 	"strings"
+	"time"
 
 	"thinkflow/agent/registry"
+	"thinkflow/internal/sandbox"
 	"thinkflow/ledger"
-	"thinkflow/workspace"
 )
+
+type bashArgs struct {
+	Command    string `json:"command"`
+	With       string `json:"with,omitempty" jsonschema:"net, git or both: asks the user to open the network or .git for this command"`
+	Background bool   `json:"background,omitempty" jsonschema:"go on while it runs; see process"`
+}
+
+func (a bashArgs) ask() (shellAsk, error) {
+	with, err := parseWith(a.With)
+	return shellAsk{line: a.Command, with: with, background: a.Background}, err
+}
+
+type processArgs struct {
+	ID   string `json:"id"`
+	Wait int    `json:"wait,omitempty" jsonschema:"seconds to wait for its end"`
+	Stop bool   `json:"stop,omitempty"`
+}
 
 // bashTool is the native form of tf-bash. A command that ran into bash_timeout
 // is not tried again: what it did is unknown, and its output so far says more
 // than a probe could.
 func bashTool(_ context.Context, c toolCall, a bashArgs) (toolOutput, error) {
 	t := c.Env
+	ask, err := a.ask()
+	if err != nil {
+		return toolOutput{}, registry.Errorf(registry.Invalid, "%v", err)
+	}
 	if strings.TrimSpace(a.Command) == "" {
 		return toolOutput{}, registry.Errorf(registry.Invalid, "command is empty")
 	}
@@ -25,11 +47,11 @@ func bashTool(_ context.Context, c toolCall, a bashArgs) (toolOutput, error) {
 		return toolOutput{}, registry.Errorf(registry.Unavailable, "the ledger could not record it, so it was not run: %v", err)
 	}
 	key := t.callKey(c.N)
-	in := ledger.Intent{Key: key, Tool: "bash", Cmd: a.Command, NeedResult: true, Flow: ledger.FlowNative, Risk: "high", ContentHash: workspace.HashText(a.Command)}
+	in := ledger.Intent{Key: key, Tool: "bash", Cmd: a.Command, NeedResult: true, Flow: ledger.FlowNative, Risk: "high", ContentHash: ask.hash()}
 	if err := led.Intent(t.r.effectCtx(), in); err != nil {
 		return toolOutput{}, registry.Errorf(registry.Unavailable, "the ledger could not record it, so it was not run: %v", err)
 	}
-	res := t.r.shell(a.Command, func(out string) {
+	res := t.r.runShell(ask, t.takeOpened(ask.hash()), func(out string) {
 		t.r.emit.emit(Event{Type: ToolOutput, Text: out, Tool: &ToolEvent{CallID: c.ID, Name: "bash"}})
 	})
 	o := outcome{status: string(ledger.StatusApplied), stdout: res.output, exit: res.exit}
@@ -45,6 +67,52 @@ func bashTool(_ context.Context, c toolCall, a bashArgs) (toolOutput, error) {
 		Text:   res.state() + "\n" + res.output,
 		Shrink: func(most int) string { return res.state() + "\n" + middle(res.output, most-len(res.state())-1) },
 	}, nil
+}
+
+// runShell runs a permitted command, or starts it when it goes to the background.
+func (r *run) runShell(a shellAsk, g sandbox.Grants, live func(string)) shellResult {
+	if !a.background {
+		return r.shellWith(a.line, g, live)
+	}
+	p, err := r.startProcess(a.line, g)
+	if err != nil {
+		return shellResult{output: "could not be started: " + err.Error() + "\n"}
+	}
+	p.wait(r.ctx, startWait)
+	return shellResult{background: p.id, output: p.report()}
+}
+
+// processTool tells the output of a background command, and ends it.
+func processTool(ctx context.Context, c toolCall, a processArgs) (toolOutput, error) {
+	p, err := c.Env.r.s.procs.find(strings.TrimSpace(a.ID))
+	if err != nil {
+		return toolOutput{}, registry.Errorf(registry.Invalid, "%v", err)
+	}
+	if a.Stop {
+		p.stop()
+	} else if a.Wait > 0 {
+		p.wait(ctx, min(time.Duration(a.Wait)*time.Second, c.Env.r.cfg.BashTimeout))
+	}
+	text := p.report()
+	return registry.Output{Text: text, Shrink: func(most int) string { return middle(text, most) }}, nil
+}
+
+// keepOpened keeps what a person opened for a command until it runs.
+func (t *turn) keepOpened(hash string, g sandbox.Grants) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.opened == nil {
+		t.opened = map[string]sandbox.Grants{}
+	}
+	t.opened[hash] = g
+}
+
+func (t *turn) takeOpened(hash string) sandbox.Grants {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g := t.opened[hash]
+	delete(t.opened, hash)
+	return g
 }
 
 // middle leaves out the middle of s so that about most bytes stay: the end of an

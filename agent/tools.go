@@ -12,7 +12,6 @@ import (
 	"thinkflow/internal/config"
 	"thinkflow/ledger"
 	"thinkflow/parser"
-	"thinkflow/workspace"
 )
 
 // Short names for what package registry calls a call of ours.
@@ -73,6 +72,9 @@ func effectTools() []entry {
 		{registry.Define(registry.Tool[*turn]{
 			Name: "bash", Description: "Run a shell command in the workspace; the result is its output and exit status.", Effects: true,
 		}, bashTool), toolFacts{from: config.ModeEdit, offer: offerBash, permit: permitBash}},
+		{registry.Define(registry.Tool[*turn]{
+			Name: "process", Description: "New output and state of a background command; can wait for its end or stop it.", Effects: true,
+		}, processTool), toolFacts{from: config.ModeEdit, offer: offerBash}},
 	}
 }
 
@@ -140,13 +142,9 @@ func (b *toolbox) permit(t *turn, name string, args json.RawMessage) error {
 	return f.permit(t, args)
 }
 
-type bashArgs struct {
-	Command string `json:"command"`
-}
-
 // offerBash: where nobody can say yes, the tool is not shown.
 func offerBash(r *run, set *setup) bool {
-	return r.e.approver != nil || r.s.perms.allows(config.AllowBash) || set.Mode == config.ModeAuto
+	return r.e.approver != nil || set.Mode == config.ModeAuto || r.mayRunShell()
 }
 
 func permitBash(t *turn, raw json.RawMessage) error {
@@ -154,10 +152,17 @@ func permitBash(t *turn, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return err
 	}
-	if !offerBash(t.r, t.set) && !t.r.mayBeGranted(workspace.HashText(a.Command)) {
+	ask, err := a.ask()
+	if err != nil {
+		return registry.Errorf(registry.Invalid, "%v", err)
+	}
+	if !offerBash(t.r, t.set) && !t.r.mayBeGranted(ask.hash()) {
 		return errors.New("not permitted in this run")
 	}
-	p := t.r.permitBash(a.Command, workspace.HashText(a.Command))
+	p := t.r.permitShell(ask)
+	if p.allowed {
+		t.keepOpened(ask.hash(), p.grants)
+	}
 	return p.err()
 }
 

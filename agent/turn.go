@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"thinkflow/internal/sandbox"
 	"thinkflow/ledger"
 	"thinkflow/parser"
 )
@@ -82,6 +83,7 @@ type turn struct {
 	badCalls []string        // native calls that failed
 	lastBad  string
 	arrived  map[*parser.Command]time.Time
+	opened   map[string]sandbox.Grants // for native commands that were permitted, by hash
 }
 
 // failure is the first command that failed, and what makes another one the same.

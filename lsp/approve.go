@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.lsp.dev/protocol"
@@ -21,10 +22,8 @@ type approveParams struct {
 // approve serves thinkflow/approve. The engine takes the question back from
 // whoever else was asked.
 func (s *Server) approve(ctx context.Context, p approveParams) (empty, error) {
-	switch p.Decision {
-	case agent.AllowOnce, agent.AllowSession, agent.Deny:
-	default:
-		return empty{}, badParams("decision %q is none of %q, %q, %q", p.Decision, agent.AllowOnce, agent.AllowSession, agent.Deny)
+	if !p.Decision.Known() {
+		return empty{}, badParams("decision %q is none of %q", p.Decision, agent.Decisions)
 	}
 	b := s.standing()
 	if b == nil {
@@ -49,6 +48,9 @@ var choices = []struct {
 }{
 	{"Allow once", agent.AllowOnce},
 	{"Allow for this session", agent.AllowSession},
+	{"Allow once with network", agent.AllowOnceNet},
+	{"Allow once with .git", agent.AllowOnceGit},
+	{"Allow once with network and .git", agent.AllowOnceGitNet},
 	{"No", agent.Deny},
 }
 
@@ -68,6 +70,9 @@ func (s *Server) Ask(ctx context.Context, a agent.ApprovalEvent) (agent.Decision
 	}
 	p := &protocol.ShowMessageRequestParams{Type: protocol.MessageTypeWarning, Message: question(a)}
 	for _, c := range choices {
+		if !offers(a, c.decision) {
+			continue
+		}
 		p.Actions = append(p.Actions, protocol.MessageActionItem{Title: c.title})
 	}
 	item, err := s.client.ShowMessageRequest(ctx, p)
@@ -76,12 +81,20 @@ func (s *Server) Ask(ctx context.Context, a agent.ApprovalEvent) (agent.Decision
 	}
 	if item != nil {
 		for _, c := range choices {
-			if c.title == item.Title {
+			if c.title == item.Title && offers(a, c.decision) {
 				return c.decision, nil
 			}
 		}
 	}
 	return agent.Deny, nil
+}
+
+// offers reports whether the answer means something for the question.
+func offers(a agent.ApprovalEvent, d agent.Decision) bool {
+	if len(a.Choices) == 0 {
+		return d == agent.AllowOnce || d == agent.AllowSession || d == agent.Deny
+	}
+	return slices.Contains(a.Choices, d)
 }
 
 // question words an approval for a person: the real target first.
@@ -115,6 +128,8 @@ func verb(action string) string {
 		return "read"
 	case "write":
 		return "change"
+	case "keep":
+		return "keep what a command made"
 	}
 	return action
 }

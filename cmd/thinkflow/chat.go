@@ -18,10 +18,11 @@ import (
 
 type chatCmd struct {
 	settings
-	Task  []string `arg:"" optional:"" help:"What to begin with."`
-	Dir   string   `short:"C" placeholder:"DIR" help:"Folder to work in (the current one)."`
-	Mode  string   `placeholder:"MODE" help:"What may be done: ask, plan, edit (the default) or auto."`
-	Allow []string `placeholder:"CLASS" help:"What may be done without asking: bash, delete, secrets, protected."`
+	Task    []string `arg:"" optional:"" help:"What to begin with."`
+	Dir     string   `short:"C" placeholder:"DIR" help:"Folder to work in (the current one)."`
+	Mode    string   `placeholder:"MODE" help:"What may be done: ask, plan, edit (the default) or auto."`
+	Allow   []string `placeholder:"CLASS" help:"What may be done without asking: bash, delete, secrets, protected, net, git, or with a pattern, like 'bash go test'."`
+	Sandbox string   `placeholder:"HOW" help:"How shell commands are held: auto (the default), or none."`
 }
 
 func (c *chatCmd) Run(a *app) error {
@@ -38,6 +39,9 @@ func (c *chatCmd) Run(a *app) error {
 	}
 	if c.Mode != "" {
 		flags["mode"] = c.Mode
+	}
+	if c.Sandbox != "" {
+		flags["sandbox"] = c.Sandbox
 	}
 	loaded, err := a.load(&c.settings, flags, nil)
 	if err != nil {

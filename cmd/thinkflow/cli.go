@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"thinkflow/agent"
 	"thinkflow/internal/config"
 	"thinkflow/internal/term"
 )
@@ -144,6 +145,9 @@ func (a *app) load(s *settings, flags map[string]string, editor map[string]any) 
 		all["base_url"] = s.BaseURL
 	}
 	loaded, err := config.Load(config.Options{Env: a.env, Environ: a.environ, File: s.ConfigFile, Editor: editor, Flags: all})
+	if rerr := agent.RuleProblems(&loaded.Config); rerr != nil {
+		err = errors.Join(err, rerr)
+	}
 	if err != nil {
 		return loaded, usageError{err}
 	}

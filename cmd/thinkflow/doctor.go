@@ -8,14 +8,13 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	"thinkflow/agent"
 	"thinkflow/internal/config"
+	"thinkflow/internal/sandbox"
 	"thinkflow/internal/term"
 	"thinkflow/workspace"
 )
@@ -243,22 +242,25 @@ func (d *doctor) state(dir string) {
 	d.ok("state", "%s", state)
 }
 
-// sandbox says what could confine shell commands.
+// sandbox says what holds shell commands, found out by trying.
 func (d *doctor) sandbox() {
-	if runtime.GOOS != "linux" {
-		d.warn("sandbox", "", "none is used on %s; shell commands ask first", runtime.GOOS)
+	if d.cfg.Sandbox == config.SandboxNone {
+		d.warn("sandbox", "set sandbox to auto", "switched off (sandbox = none): commands run as you would run them")
 		return
 	}
-	var found []string
-	if path, err := exec.LookPath("bwrap"); err == nil {
-		found = append(found, "bubblewrap ("+path+")")
-	}
-	if data, err := os.ReadFile("/sys/kernel/security/lsm"); err == nil && strings.Contains(string(data), "landlock") {
-		found = append(found, "Landlock")
-	}
-	if len(found) == 0 {
-		d.warn("sandbox", "install bubblewrap", "neither bubblewrap nor Landlock was found; shell commands ask first")
+	report := sandbox.Detect(d.ctx, sandbox.Options{}).Report()
+	name := strings.TrimSpace(string(report.Kind) + " " + report.Version)
+	why := strings.Join(report.Missing, "; ")
+	if !report.Confines() {
+		d.warn("sandbox", "install bubblewrap (Linux); or set sandbox to none to let commands run unconfined", "none: every shell command asks. %s", why)
 		return
 	}
-	d.ok("sandbox", "%s available; shell commands ask first", strings.Join(found, " and "))
+	text := fmt.Sprintf("%s: files: %s; network: %s; processes: %s", name, report.Files, report.Network, report.Processes)
+	for _, l := range report.Limits {
+		text += "; but " + l
+	}
+	if why != "" {
+		text += ". Not in force: " + why
+	}
+	d.ok("sandbox", "%s", text)
 }

@@ -41,7 +41,8 @@ func assemble(p parts) (*agent.Engine, *workspace.Workspace, error) {
 	if p.file != "" {
 		own = append(own, p.file)
 	}
-	ws, err := workspace.New(p.roots, workspace.Options{Own: own})
+	deny, asks := agent.Patterns(&p.cfg)
+	ws, err := workspace.New(p.roots, workspace.Options{Own: own, Deny: deny, Secrets: asks})
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
@@ -51,9 +52,22 @@ func assemble(p parts) (*agent.Engine, *workspace.Workspace, error) {
 			return openLedger(ctx, state, p.roots[0].Dir, p.log)
 		},
 		Trust:  trust.Open(own[0], nil),
+		Shell:  shell(&p.cfg, state),
 		Editor: p.editor, Approver: p.approver, Notice: p.notice, Log: p.log,
 	})
 	return engine, ws, nil
+}
+
+// shell says what commands may not see and where their caches are.
+func shell(c *config.Config, state string) agent.Shell {
+	s := agent.Shell{Hidden: []string{filepath.Dir(filepath.Dir(state))}}
+	if c.KeyFile != "" {
+		s.Hidden = append(s.Hidden, c.KeyPath())
+	}
+	if dir, err := os.UserCacheDir(); err == nil {
+		s.Cache = filepath.Join(dir, "thinkflow", "commands")
+	}
+	return s
 }
 
 // newModel is the client for the configured endpoint.

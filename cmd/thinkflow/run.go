@@ -21,13 +21,17 @@ type runCmd struct {
 	DryRun  bool     `name:"dry-run" help:"Plan and show every change; write nothing."`
 	Session string   `placeholder:"ID" help:"Go on with this conversation; see: thinkflow sessions."`
 	Mode    string   `placeholder:"MODE" help:"What may be done: ask, plan, edit (the default) or auto."`
-	Allow   []string `placeholder:"CLASS" help:"What may be done without asking: bash, delete, secrets, protected."`
+	Allow   []string `placeholder:"CLASS" help:"What may be done without asking: bash, delete, secrets, protected, net, git, or with a pattern, like 'bash go test'."`
+	Sandbox string   `placeholder:"HOW" help:"How shell commands are held: auto (the default), or none."`
 }
 
 func (c *runCmd) Run(a *app) error {
 	flags := map[string]string{}
 	if len(c.Allow) > 0 {
 		flags["allow"] = strings.Join(c.Allow, ",")
+	}
+	if c.Sandbox != "" {
+		flags["sandbox"] = c.Sandbox
 	}
 	if c.Mode != "" {
 		flags["mode"] = c.Mode

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 )
 
@@ -75,7 +76,8 @@ const (
 var Modes = []Mode{ModeAsk, ModePlan, ModeEdit, ModeAuto}
 
 // Class is a kind of action that asks first, and that a headless run does only
-// when it is named in Config.Allow.
+// when it is named in Config.Allow; in the lists of rules also one with a
+// pattern behind it ("bash go test"), as package policy reads it.
 type Class string
 
 // The classes.
@@ -84,11 +86,23 @@ const (
 	AllowDelete    Class = "delete"
 	AllowSecrets   Class = "secrets"
 	AllowProtected Class = "protected"
+	AllowNet       Class = "net" // commands may use the network
+	AllowGit       Class = "git" // commands may change version control metadata
+)
+
+// Sandbox says whether shell commands are held.
+type Sandbox string
+
+// The settings. SandboxAuto takes the strongest that works, and asks for every
+// command where none does; SandboxNone runs commands as they are.
+const (
+	SandboxAuto Sandbox = "auto"
+	SandboxNone Sandbox = "none"
 )
 
 // Config holds every setting. Its zero value is not useful: see Defaults and
 // Load. Tags: key (in the file and in editor settings), env (variables, the
-// first that is set counts), default, enum, unit, min, scope and doc.
+// first that is set counts), default, enum, rules, unit, min, scope and doc.
 //
 // Scope "machine" marks the keys that an editor must not take from settings
 // stored in a workspace.
@@ -123,7 +137,10 @@ type Config struct {
 	History           History `key:"history" env:"THINKFLOW_HISTORY" default:"strip" enum:"strip,stub,keep" doc:"What stays of executed tags in the conversation."`
 	Review            Review  `key:"review" env:"THINKFLOW_REVIEW" default:"after" enum:"after,before" doc:"after applies changes at once and lets you undo them; before stages them until you accept."`
 	Apply             Apply   `key:"apply" env:"THINKFLOW_APPLY" default:"auto" enum:"auto,editor" doc:"auto edits open documents through the editor and writes everything else to disk; editor sends everything through the editor."`
-	Allow             []Class `key:"allow" env:"THINKFLOW_ALLOW" enum:"bash,delete,secrets,protected" scope:"machine" doc:"Kinds of action that a run without a person to ask may do."`
+	Allow             []Class `key:"allow" env:"THINKFLOW_ALLOW" enum:"bash,delete,secrets,protected,net,git,read,write,tool:NAME" rules:"true" scope:"machine" doc:"What is done without a question: an action (bash, delete, secrets, protected, net, git, write, read, tool:NAME), or an action and a pattern, like \"bash go test\" or \"delete build/\". A line of the shell passes when each of its commands begins with the words of an entry. net and git open the sandbox for commands: the network, and version control metadata."`
+	Ask               []Class `key:"ask" env:"THINKFLOW_ASK" enum:"bash,delete,secrets,protected,net,git,read,write,tool:NAME" rules:"true" scope:"machine" doc:"What asks although it would be allowed, in the same form: \"write *.sql\", \"bash git push\". It wins over allow."`
+	Deny              []Class `key:"deny" env:"THINKFLOW_DENY" enum:"bash,delete,secrets,protected,net,git,read,write,tool:NAME" rules:"true" scope:"machine" doc:"What is never done, in the same form: \"read secrets/\", \"bash git push\". It wins over ask and allow, and nobody is asked. What may not be read may not be changed, listed or searched either."`
+	Sandbox           Sandbox `key:"sandbox" env:"THINKFLOW_SANDBOX" default:"auto" enum:"auto,none" scope:"machine" doc:"auto holds shell commands with the strongest means that works on this machine (thinkflow doctor names it), and asks for every command where none does; none lets them run as they are."`
 
 	MaxTurns  int           `group:"Bounds of a run" key:"max_turns" env:"THINKFLOW_MAX_TURNS" default:"50" min:"1" unit:"turns" doc:"API calls of one run."`
 	MaxTokens int           `key:"max_tokens" env:"THINKFLOW_MAX_TOKENS" default:"0" min:"0" unit:"tokens" doc:"Input and output of one run together; 0 means no bound."`
@@ -151,18 +168,32 @@ type Config struct {
 	LogFile  string `key:"log_file" env:"THINKFLOW_LOG_FILE" scope:"machine" doc:"File for the log; standard error when empty."`
 	StateDir string `key:"state_dir" env:"THINKFLOW_STATE_DIR" scope:"machine" doc:"Folder for ledgers. Default: $XDG_STATE_HOME/thinkflow, ~/.local/state/thinkflow, or what the operating system has in its place."`
 
-	// APIKey is resolved by Load from KeyEnv and KeyFile; it is not a setting.
+	// APIKey is resolved by Load from KeyEnv, KeyFile and the key ring; it is not
+	// a setting.
 	APIKey Secret `key:"-"`
+
+	keyPath string
 }
 
-// Allowed reports whether actions of the class may run without asking.
-func (c *Config) Allowed(class Class) bool {
-	for _, a := range c.Allow {
-		if a == class {
-			return true
-		}
+// KeyPath is KeyFile with the home folder in it; "" when it was not looked at.
+func (c *Config) KeyPath() string {
+	if c.keyPath == "" && !strings.HasPrefix(c.KeyFile, "~/") {
+		return c.KeyFile
 	}
-	return false
+	return c.keyPath
+}
+
+// Rules are the lines of allow, ask and deny, in this order.
+func (c *Config) Rules() [][]string {
+	var out [][]string
+	for _, list := range [][]Class{c.Allow, c.Ask, c.Deny} {
+		var lines []string
+		for _, l := range list {
+			lines = append(lines, string(l))
+		}
+		out = append(out, lines)
+	}
+	return out
 }
 
 // Level is LogLevel as slog has it.

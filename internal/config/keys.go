@@ -14,6 +14,7 @@ type Key struct {
 	Type    string   // for people: text, number, true or false, duration, size, list, table
 	Default string   // as one would write it; "" = none
 	Enum    []string
+	Rules   bool   // lines of which the first word is one of Enum
 	Unit    string // bytes, tokens, turns
 	Min     string
 	Max     string
@@ -43,7 +44,7 @@ func Keys() []Key {
 		}
 		k := Key{
 			Group: group, Name: name, Default: f.Tag.Get("default"), Unit: f.Tag.Get("unit"),
-			Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), Machine: f.Tag.Get("scope") == "machine",
+			Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), Rules: f.Tag.Get("rules") == "true", Machine: f.Tag.Get("scope") == "machine",
 			Doc: f.Tag.Get("doc"), Type: typeName(f.Type, f.Tag.Get("unit")), field: i,
 		}
 		if e := f.Tag.Get("env"); e != "" {

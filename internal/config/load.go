@@ -380,6 +380,7 @@ func (l *loader) key() {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		path = filepath.Join(l.env("HOME"), rest)
 	}
+	c.keyPath = path
 	info, err := os.Stat(path)
 	if err != nil {
 		l.fail(l.where("key_file"), "key_file", "cannot read the key: %v", err)

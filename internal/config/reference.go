@@ -68,7 +68,9 @@ model = "gpt-5.1"
 max_cost = 2.5
 price_input = 1.25
 price_output = 10
-allow = ["bash"]
+allow = ["bash go test", "delete build/"]
+ask = ["write *.sql"]
+deny = ["read secrets/", "bash git push"]
 
 [headers]
 "X-Team" = "editors"
@@ -78,7 +80,14 @@ allow = ["bash"]
 values are errors (exit code 2) that name the line.
 
 The API key is no setting: it is read from the environment variable that
-` + "`key_env`" + ` names (` + "`OPENAI_API_KEY`" + `), else from ` + "`key_file`" + `. It is never printed.
+` + "`key_env`" + ` names (` + "`OPENAI_API_KEY`" + `), else from ` + "`key_file`" + `, else from the key ring of the
+operating system, where ` + "`thinkflow key set`" + ` files it by endpoint. It is never printed.
+
+Rules (` + "`allow`, `ask`, `deny`" + `): deny wins over ask, ask over allow. An action alone
+stands for all of its kind. Patterns of paths are those of ` + "`.gitignore`" + `, letter case
+ignored, and are compared with the real path and with the one asked for. A
+line of the shell is allowed when every command in it begins with the words of an
+entry and nothing else is in it; deny and ask look for the words anywhere in it.
 
 Durations are text like ` + "`90s`, `2m`, `1h30m`" + `, or a number of seconds. Sizes are a
 number of bytes, or text like ` + "`24KiB`" + `. In the environment, lists are separated

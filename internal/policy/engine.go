@@ -2,8 +2,10 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -77,6 +79,21 @@ func New(rules []Rule) (*Engine, error) {
 	return e, err
 }
 
+// Patterns lists the patterns of the rules with this verdict and action, in
+// order; a rule without one is "*".
+func (e *Engine) Patterns(v Verdict, a Action) []string {
+	var out []string
+	for _, l := range e.lists {
+		if l.verdict != v || l.action != a {
+			continue
+		}
+		for _, r := range l.rules {
+			out = append(out, orAll(r.Pattern))
+		}
+	}
+	return out
+}
+
 // Ignored lists the rules that loosen something and come from the workspace.
 func (e *Engine) Ignored() []Rule { return e.ignored }
 
@@ -147,6 +164,8 @@ func defaultRule(a Action, why string) string {
 		return "deleting asks"
 	case a == Net:
 		return "network access asks"
+	case a == Git:
+		return "changes of version control metadata by a command ask"
 	case a == Protected:
 		return "changes of protected paths ask"
 	case a == Secrets:
@@ -273,6 +292,19 @@ func (g *Grants) AddHash(a Action, hash string) {
 	if hash != "" {
 		g.Add("hash " + string(a) + " " + hash)
 	}
+}
+
+// HasHash reports whether exactly what has the hash was allowed.
+func (g *Grants) HasHash(a Action, hash string) bool {
+	return hash != "" && g.has("hash "+string(a)+" "+hash)
+}
+
+// List returns what was granted, sorted: adding it to other Grants gives the
+// same.
+func (g *Grants) List() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Sorted(maps.Keys(g.given))
 }
 
 func (g *Grants) has(grant string) bool {

@@ -51,13 +51,15 @@ func (l Layer) String() string {
 type Action string
 
 // The actions. Subjects: for Read, Write, Delete, Protected and Secrets a path
-// as shown to people, for Bash the command line, for Net host or host:port.
+// as shown to people, for Bash the command line, for Net host or host:port ("" = whatever a command
+// reaches), for Git nothing.
 const (
 	Read      Action = "read"
 	Write     Action = "write"
 	Delete    Action = "delete"
 	Bash      Action = "bash"
 	Net       Action = "net"
+	Git       Action = "git"       // a command changes version control metadata
 	Protected Action = "protected" // a change of a protected path
 	Secrets   Action = "secrets"   // the content of a secret file is used
 )
@@ -151,6 +153,10 @@ func (r Rule) problem() string {
 		if _, err := shellrules.Words(r.Pattern); err != nil {
 			return err.Error()
 		}
+	case Git:
+		if r.Pattern != "" {
+			return "git takes no pattern"
+		}
 	case Net:
 		if _, err := path.Match(r.Pattern, "x"); err != nil || strings.ContainsAny(r.Pattern, "/ ") {
 			return "write a host, like example.org, *.example.org or example.org:8080"
@@ -162,7 +168,7 @@ func (r Rule) problem() string {
 }
 
 func unknownAction(got string) string {
-	known := []string{"read", "write", "delete", "bash", "net", "protected", "secrets", "tool:NAME"}
+	known := []string{"read", "write", "delete", "bash", "net", "git", "protected", "secrets", "tool:NAME"}
 	msg := "unknown action " + got + "; use one of " + strings.Join(known, ", ")
 	if got == "" {
 		msg = "it is empty; write an action and a pattern, like \"write docs/**\""

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -52,17 +53,44 @@ func (a *Approver) Ask(ctx context.Context, ev agent.ApprovalEvent) (agent.Decis
 	select {
 	case line, ok := <-a.lines:
 		answered = ok
-		switch strings.ToLower(strings.TrimSpace(line)) {
-		case "y", "yes":
-			decision = agent.AllowOnce
-		case "s", "session":
-			decision = agent.AllowSession
-		}
+		decision = decisionOf(ev, line)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
 	a.r.answered(answered)
 	return decision, err
+}
+
+// answers are what may be typed, and how it is offered.
+var answers = []struct {
+	keys     []string
+	decision agent.Decision
+	offer    string
+}{
+	{[]string{"y", "yes"}, agent.AllowOnce, "y once"},
+	{[]string{"w", "net"}, agent.AllowOnceNet, "w once with network"},
+	{[]string{"g", "git"}, agent.AllowOnceGit, "g once with .git"},
+	{[]string{"b", "both"}, agent.AllowOnceGitNet, "b once with both"},
+	{[]string{"s", "session"}, agent.AllowSession, "s for this session"},
+}
+
+// offered reports whether the answer means something for the question.
+func offered(ev agent.ApprovalEvent, d agent.Decision) bool {
+	if len(ev.Choices) == 0 {
+		return d == agent.AllowOnce || d == agent.AllowSession
+	}
+	return slices.Contains(ev.Choices, d)
+}
+
+// decisionOf is what was typed; anything that was not offered is a no.
+func decisionOf(ev agent.ApprovalEvent, line string) agent.Decision {
+	typed := strings.ToLower(strings.TrimSpace(line))
+	for _, a := range answers {
+		if slices.Contains(a.keys, typed) && offered(ev, a.decision) {
+			return a.decision
+		}
+	}
+	return agent.Deny
 }
 
 // read passes lines on, for as long as there are any. It outlives a question
@@ -102,7 +130,13 @@ func (r *Renderer) question(ev agent.ApprovalEvent) {
 		r.s.flush()
 		return
 	}
-	const choices = "  y once, s for this session, n no (default) "
+	choices := "  "
+	for _, a := range answers {
+		if offered(ev, a.decision) {
+			choices += a.offer + ", "
+		}
+	}
+	choices += "n no (default) "
 	r.s.put(paint(r.pal.dim, choices)+paint(r.pal.prompt, "› "), cells(choices)+2)
 	r.asking = true
 	active := r.state.active
@@ -139,6 +173,8 @@ func asking(action string) string {
 		return "read"
 	case "write":
 		return "write"
+	case "keep":
+		return "keep what a command made"
 	}
 	return VisibleName(strings.TrimPrefix(action, "tf-"))
 }

@@ -1,0 +1,475 @@
+package experiment
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Style is how much the simulated model asks for in one answer.
+type Style string
+
+// The styles. Serial: one native call, or one thing to be seen, in an answer.
+// Parallel: everything of a stage. Commands as tags stand together in both: they
+// are text, and nothing ends the answer between them.
+const (
+	Serial   Style = "serial"
+	Parallel Style = "parallel"
+)
+
+// piece is a part of an answer: text, or a native call.
+type piece struct {
+	text   string
+	call   string // name of the tool
+	custom bool   // the arguments are no JSON
+	args   string
+	id     string
+}
+
+// sent is an action that the last answer asked for.
+type sent struct {
+	id      string // of the call, or of the tag
+	actions []*Action
+}
+
+// player is the simulated model in one run.
+type player struct {
+	task  *Task
+	style Style
+	dir   string
+
+	mu      sync.Mutex // guards all below
+	stages  []Stage
+	done    map[*Action]bool
+	tries   map[*Action]int
+	last    []sent
+	tags    bool // the last answer had tags
+	answers int
+	lost    []string
+}
+
+func newPlayer(t *Task, style Style, dir string) *player {
+	p := &player{task: t, style: style, dir: dir, done: map[*Action]bool{}, tries: map[*Action]int{}}
+	p.stages = slices.Clone(t.Stages)
+	for i, s := range p.stages {
+		p.stages[i].Actions = slices.Clone(s.Actions)
+	}
+	return p
+}
+
+// again is the text that begins a prompt after a failed validation.
+const again = "The work was checked and is not complete. Mend this, and nothing else:"
+
+// answer is what the model says to a request.
+func (p *player) answer(rq *request) []piece {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.settle(rq)
+	p.answers++
+	for _, s := range p.stages { // what can be seen need not be read
+		for i := range s.Actions {
+			if a := &s.Actions[i]; a.Kind == Read && visible(rq.text, p.task.Files[a.Path]) {
+				p.done[a] = true
+			}
+		}
+	}
+	if rq.teaches {
+		return p.asTags(rq)
+	}
+	return p.asCalls(rq)
+}
+
+// settle learns from the request what became of the last answer.
+func (p *player) settle(rq *request) {
+	defer func() { p.last = nil }()
+	if p.tags {
+		p.settleTags(rq)
+		return
+	}
+	for _, s := range p.last {
+		result, told := rq.results[s.id]
+		for _, a := range s.actions {
+			switch {
+			case !told || strings.Contains(result, "not executed"):
+			case a.Fix != nil || strings.Contains(result, ": not applied ["):
+				p.failed(a)
+			default:
+				p.done[a] = true
+			}
+		}
+	}
+}
+
+var failedCommand = regexp.MustCompile(`(?i)\bcommand (\d+) \(`)
+
+func (p *player) settleTags(rq *request) {
+	stop := -1
+	if _, after, ok := strings.Cut(rq.last, "[THINKFLOW ERROR]"); ok {
+		if m := failedCommand.FindStringSubmatch(after); m != nil {
+			stop, _ = strconv.Atoi(m[1])
+		}
+	}
+	for _, s := range p.last {
+		id, _ := strconv.Atoi(s.id)
+		for _, a := range s.actions {
+			switch {
+			case stop > 0 && id > stop:
+			case id == stop:
+				p.failed(a)
+			default:
+				p.done[a] = true
+			}
+		}
+	}
+}
+
+// failed replaces the action by what the model sends instead; after three tries
+// it gives up.
+func (p *player) failed(a *Action) {
+	if p.tries[a]++; p.tries[a] >= 3 {
+		p.done[a] = true
+		p.lost = append(p.lost, a.Path+a.Cmd)
+		return
+	}
+	if a.Fix != nil {
+		*a = *a.Fix
+	}
+}
+
+// redo does what the validator's message names again.
+func (p *player) redo(message string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = nil
+	for _, s := range p.stages {
+		for i := range s.Actions {
+			if a := &s.Actions[i]; a.Path != "" && a.Kind != Read && strings.Contains(message, a.Path) {
+				p.done[a] = false
+			}
+		}
+	}
+}
+
+// next is what is left of each stage, with the reads before them that are needed
+// to see what is to be edited.
+func (p *player) next(rq *request) []left {
+	var out []left
+	for _, s := range p.stages {
+		l := left{say: s.Say}
+		for i := range s.Actions {
+			if a := &s.Actions[i]; !p.done[a] {
+				l.actions = append(l.actions, a)
+			}
+		}
+		if len(l.actions) > 0 {
+			out = append(out, l)
+		}
+	}
+	if len(out) == 0 || out[0].actions[0].Kind == Read {
+		return out
+	}
+	// The edits up to the next thing that must be seen.
+	look := left{say: "I look at it again."}
+	have := map[string]bool{}
+	for _, l := range out {
+		for _, a := range l.actions {
+			old := a.Old
+			if a.Fix != nil {
+				old = a.Fix.Old
+			}
+			if a.Kind == Edit && !have[a.Path] && !visible(rq.text, old) {
+				have[a.Path] = true
+				look.actions = append(look.actions, &Action{Kind: Read, Path: a.Path})
+			}
+		}
+		if k := l.actions[len(l.actions)-1].Kind; k == Bash || k == Read || !rq.teaches {
+			break
+		}
+	}
+	if len(look.actions) > 0 {
+		return append([]left{look}, out...)
+	}
+	return out
+}
+
+type left struct {
+	say     string
+	actions []*Action
+}
+
+// visible tells whether each line of text that says something stands in what
+// the model was given.
+func visible(given, text string) bool {
+	if strings.TrimSpace(text) == "" {
+		return false
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); !strings.Contains(given, line) {
+			return false
+		}
+	}
+	return true
+}
+
+// asTags writes everything down up to what must be seen.
+func (p *player) asTags(rq *request) []piece {
+	p.tags = true
+	var b strings.Builder
+	id := 0
+	for _, l := range p.next(rq) {
+		b.WriteString(l.say + "\n")
+		for _, a := range l.actions {
+			id++
+			fmt.Fprint(&b, tag(id, a))
+			p.last = append(p.last, sent{strconv.Itoa(id), []*Action{a}})
+			if a.Kind == Bash || a.Kind == Read && p.style == Serial {
+				return []piece{{text: b.String()}}
+			}
+		}
+		if l.actions[0].Kind == Read {
+			return []piece{{text: b.String()}}
+		}
+	}
+	b.WriteString(p.task.Closing)
+	return []piece{{text: b.String()}}
+}
+
+// tag is the action as our system prompt teaches it.
+func tag(id int, a *Action) string {
+	switch a.Kind {
+	case Read:
+		return fmt.Sprintf("<tf-read id=\"%d\" path=\"%s\"/>\n", id, a.Path)
+	case Write:
+		return fmt.Sprintf("<tf-write id=\"%d\" path=\"%s\">\n%s</tf-write>\n", id, a.Path, a.Body)
+	case Edit:
+		return fmt.Sprintf("<tf-edit id=\"%d\" path=\"%s\">\n<old>\n%s</old>\n<new>\n%s</new>\n</tf-edit>\n", id, a.Path, a.Old, a.New)
+	}
+	return fmt.Sprintf("<tf-bash id=\"%d\">%s</tf-bash>\n", id, a.Cmd)
+}
+
+// asCalls asks for the first stage with the tools that the request offers.
+func (p *player) asCalls(rq *request) []piece {
+	p.tags = false
+	todo := p.next(rq)
+	if len(todo) == 0 {
+		return []piece{{text: p.task.Closing}}
+	}
+	out := []piece{{text: todo[0].say}}
+	for i, a := range todo[0].actions {
+		c, err := rq.callFor(a, p.dir)
+		if err != nil {
+			p.lost = append(p.lost, err.Error())
+			p.done[a] = true
+			continue
+		}
+		c.id = fmt.Sprintf("call_%d_%d", p.answers, i)
+		out = append(out, c)
+		p.last = append(p.last, sent{c.id, []*Action{a}})
+		if p.style == Serial {
+			break
+		}
+	}
+	if len(out) == 1 {
+		return []piece{{text: "I cannot do this with the tools that I have."}}
+	}
+	return out
+}
+
+// toolDef is a tool that a request offers.
+type toolDef struct {
+	name   string
+	about  string
+	schema schema
+	custom bool
+}
+
+// schema is what the model looks at in a JSON schema.
+type schema struct {
+	Type        any               `json:"type"`
+	Description string            `json:"description"`
+	Properties  map[string]schema `json:"properties"`
+	Required    []string          `json:"required"`
+	Items       *schema           `json:"items"`
+	Enum        []any             `json:"enum"`
+}
+
+var (
+	pathNames    = []string{"path", "file_path", "filePath", "absolute_path", "filepath", "file", "target_file"}
+	contentNames = []string{"content", "contents", "file_text", "text"}
+	oldNames     = []string{"old_string", "oldString", "old_text", "oldText", "old_str", "old"}
+	newNames     = []string{"new_string", "newString", "new_text", "newText", "new_str", "new"}
+	listNames    = []string{"edits", "replacements"}
+	shellNames   = []string{"command", "cmd"}
+)
+
+func (s schema) pick(names []string) string {
+	for _, n := range names {
+		if _, ok := s.Properties[n]; ok {
+			return n
+		}
+	}
+	return ""
+}
+
+// callFor finds the tool for an action by the names of its arguments, and falls
+// back to the shell.
+func (rq *request) callFor(a *Action, dir string) (piece, error) {
+	for _, t := range rq.tools {
+		s := t.schema
+		path := s.pick(pathNames)
+		args := map[string]any{}
+		low := strings.ToLower(t.name)
+		switch {
+		case a.Kind == Read && path != "" && strings.Contains(low, "read") && !strings.Contains(low, "many"):
+		case a.Kind == Write && path != "" && s.pick(contentNames) != "" && (strings.Contains(low, "write") || strings.Contains(low, "create")):
+			args[s.pick(contentNames)] = a.Body
+		case a.Kind == Edit && path != "" && s.pick(oldNames) != "" && s.pick(newNames) != "":
+			args[s.pick(oldNames)], args[s.pick(newNames)] = a.Old, a.New
+		case a.Kind == Edit && path != "" && s.pick(listNames) != "" && s.Properties[s.pick(listNames)].Items != nil:
+			item := *s.Properties[s.pick(listNames)].Items
+			old, repl := item.pick(oldNames), item.pick(newNames)
+			if old == "" || repl == "" {
+				continue
+			}
+			args[s.pick(listNames)] = []any{map[string]any{old: a.Old, repl: a.New}}
+		case a.Kind == Bash && s.pick(shellNames) != "" && shellLike(low):
+			shellArg(s, args, a.Cmd)
+		default:
+			continue
+		}
+		if a.Kind != Bash {
+			args[path] = spelled(s.Properties[path], path, dir, a.Path)
+		}
+		return finishCall(t, args), nil
+	}
+	if c, ok := rq.patchFor(a); ok {
+		return c, nil
+	}
+	var cmd string
+	switch a.Kind {
+	case Read:
+		cmd = "cat " + a.Path
+	case Write:
+		cmd = "mkdir -p \"$(dirname " + a.Path + ")\" && cat > " + a.Path + " <<'END_OF_FILE'\n" + a.Body + "END_OF_FILE"
+	case Edit:
+		return piece{}, fmt.Errorf("no tool for an edit is offered")
+	}
+	if a.Kind != Bash {
+		return rq.callFor(&Action{Kind: Bash, Cmd: cmd}, dir)
+	}
+	return piece{}, fmt.Errorf("no tool for %s is offered", a.Kind)
+}
+
+func shellLike(name string) bool {
+	for _, w := range []string{"bash", "shell", "exec", "terminal", "command"} {
+		if strings.Contains(name, w) {
+			return true
+		}
+	}
+	return false
+}
+
+func shellArg(s schema, args map[string]any, cmd string) {
+	name := s.pick(shellNames)
+	if s.Properties[name].Type == "array" {
+		args[name] = []string{"bash", "-lc", cmd}
+		return
+	}
+	args[name] = cmd
+}
+
+// patchFor is for agents whose only way to write is a patch.
+func (rq *request) patchFor(a *Action) (piece, bool) {
+	i := slices.IndexFunc(rq.tools, func(t toolDef) bool { return t.name == "apply_patch" })
+	if i < 0 || a.Kind != Write && a.Kind != Edit {
+		return piece{}, false
+	}
+	prefixed := func(by, s string) string {
+		return by + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n"+by) + "\n"
+	}
+	patch := "*** Begin Patch\n"
+	if a.Kind == Write {
+		patch += "*** Add File: " + a.Path + "\n" + prefixed("+", a.Body)
+	} else {
+		patch += "*** Update File: " + a.Path + "\n@@\n" + prefixed("-", a.Old) + prefixed("+", a.New)
+	}
+	patch += "*** End Patch\n"
+	t := rq.tools[i]
+	if t.custom {
+		return piece{call: t.name, custom: true, args: patch}, true
+	}
+	return finishCall(t, map[string]any{t.schema.pick([]string{"input", "patch"}): patch}), true
+}
+
+// spelled is the path as the tool wants it.
+func spelled(s schema, name, dir, path string) string {
+	if strings.Contains(strings.ToLower(s.Description+name), "absolute") {
+		return dir + "/" + path
+	}
+	return path
+}
+
+// finishCall fills in what else is required and writes the arguments with the
+// short ones first.
+func finishCall(t toolDef, args map[string]any) piece {
+	for _, r := range t.schema.Required {
+		if _, ok := args[r]; ok {
+			continue
+		}
+		p := t.schema.Properties[r]
+		switch {
+		case len(p.Enum) > 0:
+			args[r] = p.Enum[0]
+		case p.Type == "boolean":
+			args[r] = false
+		case p.Type == "number" || p.Type == "integer":
+			args[r] = 1
+		case p.Type == "array":
+			args[r] = []any{}
+		default:
+			args[r] = "as the task says"
+		}
+	}
+	names := make([]string, 0, len(args))
+	for n := range args {
+		names = append(names, n)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if slices.Contains(pathNames, a) != slices.Contains(pathNames, b) {
+			if slices.Contains(pathNames, a) {
+				return -1
+			}
+			return 1
+		}
+		if slices.Contains(oldNames, a) && slices.Contains(newNames, b) {
+			return -1
+		}
+		if slices.Contains(newNames, a) && slices.Contains(oldNames, b) {
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, n := range names {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(plainJSON(n) + ":" + plainJSON(args[n]))
+	}
+	b.WriteByte('}')
+	return piece{call: t.name, args: b.String()}
+}
+
+// plainJSON is JSON as models write it: no escapes for <, > and &.
+func plainJSON(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // of strings, numbers and lists: cannot fail
+	return strings.TrimSuffix(b.String(), "\n")
+}

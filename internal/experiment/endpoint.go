@@ -237,6 +237,9 @@ func (s *simulated) play(w http.ResponseWriter, r *http.Request, form wire, rq *
 		}
 		a.callEnd()
 	}
+	if !wait() { // the last token takes its time as well
+		return out.String(), true
+	}
 	u.Output = tokens(out.Len())
 	a.end(calls, u)
 	return out.String(), false

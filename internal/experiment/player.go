@@ -46,6 +46,7 @@ type player struct {
 	stages  []Stage
 	done    map[*Action]bool
 	tries   map[*Action]int
+	looked  map[string]int // reads for the sake of an edit, by path
 	last    []sent
 	tags    bool // the last answer had tags
 	answers int
@@ -53,7 +54,7 @@ type player struct {
 }
 
 func newPlayer(t *Task, style Style, dir string) *player {
-	p := &player{task: t, style: style, dir: dir, done: map[*Action]bool{}, tries: map[*Action]int{}}
+	p := &player{task: t, style: style, dir: dir, done: map[*Action]bool{}, tries: map[*Action]int{}, looked: map[string]int{}}
 	p.stages = slices.Clone(t.Stages)
 	for i, s := range p.stages {
 		p.stages[i].Actions = slices.Clone(s.Actions)
@@ -94,7 +95,7 @@ func (p *player) settle(rq *request) {
 		result, told := rq.results[s.id]
 		for _, a := range s.actions {
 			switch {
-			case !told || strings.Contains(result, "not executed"):
+			case !told || strings.Contains(result, "not executed") || strings.Contains(result, ": skipped: "):
 			case a.Fix != nil || strings.Contains(result, ": not applied ["):
 				p.failed(a)
 			default:
@@ -140,16 +141,21 @@ func (p *player) failed(a *Action) {
 	}
 }
 
-// redo does what the validator's message names again.
+// redo does what the validator's message names again, as far as the folder shows
+// that it is not done.
 func (p *player) redo(message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = nil
+	clear(p.looked)
 	for _, s := range p.stages {
 		for i := range s.Actions {
-			if a := &s.Actions[i]; a.Path != "" && a.Kind != Read && strings.Contains(message, a.Path) {
-				p.done[a] = false
+			a := &s.Actions[i]
+			if a.Path == "" || a.Kind == Read || !strings.Contains(message, a.Path) {
+				continue
 			}
+			now := Work{Dir: p.dir}.read(a.Path)
+			p.done[a] = a.Kind == Edit && !strings.Contains(now, a.Old) || a.Kind == Write && now == a.Body
 		}
 	}
 }
@@ -181,8 +187,9 @@ func (p *player) next(rq *request) []left {
 			if a.Fix != nil {
 				old = a.Fix.Old
 			}
-			if a.Kind == Edit && !have[a.Path] && !visible(rq.text, old) {
+			if a.Kind == Edit && !have[a.Path] && p.looked[a.Path] < 3 && !visible(rq.text, old) {
 				have[a.Path] = true
+				p.looked[a.Path]++
 				look.actions = append(look.actions, &Action{Kind: Read, Path: a.Path})
 			}
 		}
@@ -335,7 +342,7 @@ func (rq *request) callFor(a *Action, dir string) (piece, error) {
 			if old == "" || repl == "" {
 				continue
 			}
-			args[s.pick(listNames)] = []any{map[string]any{old: a.Old, repl: a.New}}
+			args[s.pick(listNames)] = json.RawMessage(fmt.Sprintf("[{%s:%s,%s:%s}]", plainJSON(old), plainJSON(a.Old), plainJSON(repl), plainJSON(a.New)))
 		case a.Kind == Bash && s.pick(shellNames) != "" && shellLike(low):
 			shellArg(s, args, a.Cmd)
 		default:

@@ -9,7 +9,7 @@ LDFLAGS    := -s -w -X main.version=$(VERSION)
 TARGETS    := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-go bench fuzz lint cross vulncheck generate demo-svg clean
+.PHONY: help demo build test test-go bench experiment fuzz lint cross vulncheck generate demo-svg clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -30,6 +30,12 @@ test-go: ## the tests without installing anything
 
 bench: ## benchmarks; figures are for reading, no test asserts them
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(PKG)
+
+# The scripted part takes minutes. More: make experiment EXPERIMENT='--peers --front-end',
+# or --live --models NAME against $OPENAI_BASE_URL (see --help).
+experiment: ## measure the same work in every protocol and with other agents
+	$(GO) build -trimpath -o bin/ ./cmd/thinkflow ./internal/experiment/cmd/thinkflow-experiment
+	bin/thinkflow-experiment --doc docs/experiment.md $(EXPERIMENT)
 
 # Every fuzz target for FUZZTIME each, one after the other.
 fuzz: ## make fuzz FUZZTIME=30s

@@ -65,6 +65,9 @@ var layers = map[string]layer{
 	"internal/trust":       {thirdParty: []string{"github.com/gofrs/flock"}},
 	"internal/secretstore": {thirdParty: []string{"github.com/zalando/go-keyring"}},
 	"internal/attacks":     {}, // tests only
+	// The experiment starts agents as programs; it knows nothing of their insides.
+	"internal/experiment":                          {thirdParty: []string{"golang.org/x/tools/txtar"}},
+	"internal/experiment/cmd/thinkflow-experiment": {own: []string{"internal/experiment"}},
 	// The fake editor is an LSP client for tests; no program imports it.
 	"internal/fakeeditor": {thirdParty: []string{"go.lsp.dev/..."}},
 }

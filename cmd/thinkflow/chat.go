@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/alecthomas/kong"
 
 	"thinkflow/internal/chat"
 	"thinkflow/internal/config"
@@ -18,11 +21,12 @@ import (
 
 type chatCmd struct {
 	settings
-	Task    []string `arg:"" optional:"" help:"What to begin with."`
-	Dir     string   `short:"C" placeholder:"DIR" help:"Folder to work in (the current one)."`
-	Mode    string   `placeholder:"MODE" help:"What may be done: ask, plan, edit (the default) or auto."`
-	Allow   []string `placeholder:"CLASS" help:"What may be done without asking: bash, delete, secrets, protected, net, git, or with a pattern, like 'bash go test'."`
-	Sandbox string   `placeholder:"HOW" help:"How shell commands are held: auto (the default), or none."`
+	Task    []string   `arg:"" optional:"" help:"What to begin with."`
+	Dir     string     `short:"C" placeholder:"DIR" help:"Folder to work in (the current one)."`
+	Mode    string     `placeholder:"MODE" help:"What may be done: ask, plan, edit (the default) or auto."`
+	Allow   []string   `placeholder:"CLASS" help:"What may be done without asking: bash, delete, secrets, protected, net, git, or with a pattern, like 'bash go test'."`
+	Sandbox string     `placeholder:"HOW" help:"How shell commands are held: auto (the default), or none."`
+	Resume  resumeFlag `placeholder:"SESSION" help:"Go on with a conversation: its id, the beginning of one, or nothing for the last."`
 }
 
 func (c *chatCmd) Run(a *app) error {
@@ -75,9 +79,13 @@ func (c *chatCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	_, err = talk.Run(a.ctx, chat.Options{
+	resume, task := string(c.Resume), c.Task
+	if resume == chat.Last && len(task) > 0 && sessionID.MatchString(task[0]) { // --resume ID
+		resume, task = task[0], task[1:]
+	}
+	session, err := talk.Run(a.ctx, chat.Options{
 		Engine: engine, Files: ws, In: in, Out: out, Environ: a.environ, Color: o.Color, Size: o.Size,
-		Model: cfg.Model, Dir: dir, Task: strings.Join(c.Task, " "),
+		Model: cfg.Model, Dir: dir, Task: strings.Join(task, " "), Resume: resume,
 		History: filepath.Join(state, "chat-history.jsonl"),
 		Allow: func(class config.Class) error {
 			if !slices.Contains(cfg.Allow, class) {
@@ -99,7 +107,29 @@ func (c *chatCmd) Run(a *app) error {
 	if cerr := engine.Close(); cerr != nil {
 		err = errors.Join(err, fmt.Errorf("the ledger was not closed well: %w", cerr))
 	}
+	if err == nil && session != "" {
+		fmt.Fprintf(a.stderr, "to go on: %s chat --resume %s\n", program(), session)
+	}
 	return err
+}
+
+// sessionID is how ids of sessions look, or the beginning of one that is long
+// enough to be no word.
+var sessionID = regexp.MustCompile(`^[0-9a-v]{8,20}$`)
+
+// resumeFlag is a flag whose value may be left out: --resume, --resume=ID.
+type resumeFlag string
+
+// IsBool lets the flag stand alone.
+func (resumeFlag) IsBool() bool { return true }
+
+// Decode reads the value if there is one.
+func (f *resumeFlag) Decode(ctx *kong.DecodeContext) error {
+	*f = chat.Last
+	if ctx.Scan.Peek().Type == kong.FlagValueToken {
+		*f = resumeFlag(ctx.Scan.Pop().String())
+	}
+	return nil
 }
 
 // chatLedger lists the last commands of the folder's ledger.

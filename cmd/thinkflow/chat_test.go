@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ type pane struct {
 	socket string
 	dir    string
 	server *scripted.Server
+	base   []string // the command without arguments
 }
 
 // openPane starts the chat in a folder with a.txt and old.txt.
@@ -51,8 +53,9 @@ func openPane(t *testing.T, cols, rows int, script string, env []string, args ..
 	write(t, p.dir, "a.txt", "hello\n")
 	write(t, p.dir, "old.txt", "old\n")
 	words := []string{"exec", "env", "-i"}
-	for _, w := range append(append(environ, exe, "chat"), args...) {
-		words = append(words, "'"+strings.ReplaceAll(w, "'", `'\''`)+"'")
+	p.base = append(environ, exe, "chat")
+	for _, w := range append(slices.Clip(p.base), args...) {
+		words = append(words, quoted(w))
 	}
 	cmd := exec.CommandContext(t.Context(), tmux, "-S", p.socket, "-f", "/dev/null", "-u", "new-session", "-d",
 		"-x", fmt.Sprint(cols), "-y", fmt.Sprint(rows), "-c", p.dir, strings.Join(words, " "))
@@ -65,6 +68,60 @@ func openPane(t *testing.T, cols, rows int, script string, env []string, args ..
 		assert.Empty(t, server.Failures())
 	})
 	return p
+}
+
+// TestChatGoesOn: a conversation of an earlier process, its unfinished task and
+// its undo.
+func TestChatGoesOn(t *testing.T) {
+	const script = `
+model scripted-demo
+turn
+text <<END
+<tf-write id="1" path="first.txt">
+one
+</tf-write>
+More:
+END
+hang
+turn
+expect contains "begin"
+text <<END
+<tf-write id="1" path="second.txt">
+two
+</tf-write>
+END
+`
+	p := openPane(t, 80, 24, script, nil, "begin")
+	p.see(`More:`)
+	p.keys("C-c")
+	p.see(`■ cancelled`)
+	p.keys("C-d")
+	session := regexp.MustCompile(`chat --resume ([0-9a-v]{20})`).FindStringSubmatch(p.see(`chat --resume`))[1]
+	assert.Equal(t, "0", p.ended())
+
+	p.again("--resume", session[:12])
+	p.see(`▌ begin\n▌ the last task of 1 in this conversation · cancelled`)
+	p.typed("/resume")
+	p.keys("Enter")
+	p.see(`new \+1(.*\n)*.*✓ done`)
+	assert.FileExists(t, filepath.Join(p.dir, "second.txt"))
+	p.typed("/undo")
+	p.keys("Enter")
+	p.see(`! undone: first\.txt, second\.txt`)
+	assert.NoFileExists(t, filepath.Join(p.dir, "first.txt"))
+	p.keys("C-d")
+	assert.Equal(t, "0", p.ended())
+}
+
+func quoted(w string) string { return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'" }
+
+// again starts the chat anew in the same pane, after its end.
+func (p *pane) again(args ...string) {
+	words := []string{"exec", "env", "-i"}
+	for _, w := range append(slices.Clip(p.base), args...) {
+		words = append(words, quoted(w))
+	}
+	p.tmux("respawn-pane", "-k", strings.Join(words, " "))
 }
 
 func write(t *testing.T, dir, name, text string) {
@@ -109,8 +166,12 @@ func (p *pane) see(pattern string) string {
 // ended waits until the program has ended, and returns its exit code.
 func (p *pane) ended() string {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool { return strings.HasPrefix(p.tmux("display", "-p", "#{pane_dead}"), "1") }, 30*time.Second, 30*time.Millisecond)
-	return strings.TrimSpace(p.tmux("display", "-p", "#{pane_dead_status}"))
+	status := ""
+	require.Eventually(p.t, func() bool {
+		status = strings.TrimSpace(p.tmux("display", "-p", "#{?pane_dead,#{pane_dead_status}#{?pane_dead_signal,signal #{pane_dead_signal},},}"))
+		return status != ""
+	}, 30*time.Second, 30*time.Millisecond)
+	return status
 }
 
 const workScript = `
@@ -217,11 +278,15 @@ func TestChatWorks(t *testing.T) {
 
 	p.typed("/diff kept.txt")
 	p.keys("Enter")
-	p.see(`write kept\.txt\n +1 \+ whole`)
+	p.see(`kept\.txt  \+1\n +1 \+ whole`)
+	p.typed("/undo")
+	p.keys("Enter")
+	p.see(`! undone: kept\.txt`)
+	assert.NoFileExists(t, filepath.Join(p.dir, "kept.txt"))
 	p.typed("/ledger")
 	p.keys("Enter")
-	p.see(`applied +\+1 +write kept\.txt`)
-	p.keys("Up", "Up")
+	p.see(`applied +−1 +undo kept\.txt`)
+	p.keys("Up", "Up", "Up")
 	p.see(`› /diff kept\.txt\n  scripted-demo`)
 	p.keys("C-c")
 	p.keys("C-c")

@@ -25,6 +25,11 @@ type Engine interface {
 	Steer(run, text string) error
 	Allow(session string, class config.Class) bool
 	Switch(session string, s agent.SessionSettings) (agent.SessionSettings, error)
+	Resume(ctx context.Context, req agent.ResumeRequest) (agent.RunResult, error)
+	Sessions(ctx context.Context, limit int) ([]agent.SessionInfo, error)
+	Session(ctx context.Context, id string) (agent.SessionDetail, error)
+	Changes(ctx context.Context, sel agent.Selection) (agent.Changes, error)
+	Undo(ctx context.Context, sel agent.Selection) (agent.Reviewed, error)
 }
 
 // Files finds files by name, for @file: *workspace.Workspace.
@@ -41,9 +46,11 @@ type Options struct {
 	Color   bool
 	Size    func() (cols, rows int) // of the terminal, in cells
 
-	Model   string // as shown
-	Dir     string // as shown
-	Session string // a conversation to go on with; "" = a new one
+	Model string // as shown
+	Dir   string // as shown
+	// Resume is the conversation to go on with: id, the beginning of one, or
+	// "last"; "" = a new one.
+	Resume  string
 	Task    string // what to begin with; "" = nothing
 	History string // file; "" = not kept
 
@@ -51,9 +58,6 @@ type Options struct {
 	Models func(ctx context.Context) []string
 	// Allow lets a class through in sessions that begin from now on.
 	Allow func(class config.Class) error
-	// Undo takes back what the last run of the session did, and says what it
-	// did; nil: it is not possible from here.
-	Undo func(ctx context.Context, session string) (string, error)
 	// Ledger and Config show what their names say.
 	Ledger func(ctx context.Context, session string, screen *term.Renderer) error
 	Config func(screen *term.Renderer) error
@@ -122,7 +126,16 @@ func (c *Chat) Run(ctx context.Context, o Options) (session string, err error) {
 	if o.Size != nil {
 		m.cols, m.rows = o.Size()
 	}
-	m.greet()
+	if o.Resume != "" {
+		s, err := findSession(ctx, o.Engine, o.Resume)
+		if err != nil {
+			return "", err
+		}
+		m.greet()
+		m.takeUp(s)
+	} else {
+		m.greet()
+	}
 	for _, line := range m.sink.take() {
 		fmt.Fprintln(o.Out, line)
 	}
@@ -142,10 +155,7 @@ func (c *Chat) Run(ctx context.Context, o Options) (session string, err error) {
 func newModel(ctx context.Context, o Options, r *relay) *model {
 	m := &model{
 		o: o, ctx: ctx, relay: r, now: time.Now, cols: 80, rows: 24,
-		session: o.Session, history: openHistory(o.History), pastes: pastes{},
-	}
-	if m.session == "" {
-		m.session = agent.NewID()
+		session: agent.NewID(), history: openHistory(o.History), pastes: pastes{},
 	}
 	m.screen = term.New(term.Options{
 		Out: &m.sink, Inline: true, Color: o.Color, Asks: true,

@@ -29,11 +29,12 @@ func commands() []command {
 		{name: "/model", takes: "NAME", help: "another model, from the next request on", args: (*model).models, do: (*model).setModel},
 		{name: "/mode", takes: "NAME", help: "what may be done: ask, plan, edit, auto", args: (*model).modes, do: (*model).setMode},
 		{name: "/allow", takes: "CLASS", help: "stop asking for bash, delete, secrets or protected", args: (*model).classes, do: (*model).allow},
-		{name: "/diff", takes: "[PATH]", help: "files changed in this session, with their changes", args: (*model).changed, do: (*model).diff},
-		{name: "/undo", help: "take back what the last task changed", rest: true, do: (*model).undo},
+		{name: "/diff", takes: "[PATH]", help: "files changed in this session, with their changes", do: (*model).diff},
+		{name: "/undo", help: "take back what the last task changed; again for the one before", rest: true, do: (*model).undo},
 		{name: "/ledger", help: "what was done here, command by command", do: (*model).ledger},
 		{name: "/usage", help: "tokens and cost of this session", do: (*model).showUsage},
 		{name: "/config", help: "settings in force, and where they come from", do: (*model).config},
+		{name: "/resume", takes: "[SESSION]", help: "go on with what was not finished, or with an earlier conversation", rest: true, do: (*model).resume},
 		{name: "/clear", help: "begin a new conversation", rest: true, do: (*model).clear},
 		{name: "/quit", help: "end the session", do: func(m *model, _ string) tea.Cmd { return m.quit() }},
 	}
@@ -214,46 +215,6 @@ func (m *model) allow(arg string) tea.Cmd {
 	return nil
 }
 
-func (m *model) changed() []choice {
-	var out []choice
-	for _, c := range m.changes {
-		if c.Status == "applied" && !slices.ContainsFunc(out, func(o choice) bool { return o.text == c.Path }) {
-			out = append(out, choice{text: c.Path})
-		}
-	}
-	return out
-}
-
-func (m *model) diff(arg string) tea.Cmd {
-	var of []*agent.CommandEvent
-	for _, c := range m.changes {
-		if arg == "" || c.Path == arg || c.Dest == arg || strings.HasPrefix(c.Path, arg+"/") {
-			of = append(of, c)
-		}
-	}
-	return m.show(func(s *term.Renderer) error {
-		if !s.Changes(of) {
-			s.Notice("nothing was changed in this session yet")
-		}
-		return nil
-	})
-}
-
-func (m *model) undo(string) tea.Cmd {
-	if m.o.Undo == nil {
-		m.screen.Notice("this cannot be undone from here; /diff shows what was changed, and the ledger (thinkflow ledger show NUMBER) keeps the text before")
-		return nil
-	}
-	ctx, session := m.ctx, m.session
-	return func() tea.Msg {
-		said, err := m.o.Undo(ctx, session)
-		if err != nil {
-			said = err.Error()
-		}
-		return notice(said)
-	}
-}
-
 func (m *model) ledger(string) tea.Cmd {
 	if m.o.Ledger == nil {
 		m.screen.Notice("see: thinkflow ledger list")
@@ -281,7 +242,7 @@ func (m *model) showUsage(string) tea.Cmd {
 }
 
 func (m *model) clear(string) tea.Cmd {
-	m.session, m.changes, m.total, m.tasks = agent.NewID(), nil, agent.Usage{}, 0
+	m.session, m.runs, m.unfinished, m.total, m.tasks = agent.NewID(), nil, "", agent.Usage{}, 0
 	m.pastes = pastes{}
 	m.change(agent.SessionSettings{Model: m.settings.Model, Mode: m.settings.Mode})
 	m.screen.Notice("a new conversation; the one before is in the ledger")

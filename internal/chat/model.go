@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,15 +39,16 @@ type model struct {
 	typed      time.Time // when a key was pressed last
 	hint       string    // what the footer says instead of the usual, until a key
 
-	session   string
-	settings  agent.SessionSettings
-	offered   []string // models of the endpoint
-	run       *run     // what is being worked on; nil = at rest
-	questions []question
-	changes   []*agent.CommandEvent // of the session
-	total     agent.Usage           // of the session's ended runs
-	tasks     int
-	tall      int // lines kept free above the status line while a run goes on
+	session    string
+	settings   agent.SessionSettings
+	offered    []string // models of the endpoint
+	run        *run     // what is being worked on; nil = at rest
+	questions  []question
+	runs       []string    // of the session, oldest first, that can be undone
+	unfinished string      // the session's last run, if it can be gone on with
+	total      agent.Usage // of the session's ended runs
+	tasks      int
+	tall       int // lines kept free above the status line while a run goes on
 
 	leaving  bool // quits when the run has ended
 	wantQuit time.Time
@@ -80,10 +82,16 @@ type (
 		err error
 	}
 	notice string
-	models []string                 // what the endpoint offers
-	shown  struct{ lines []string } // what a command had to show
-	tick   struct{}
-	quit   struct{}
+	models []string // what the endpoint offers
+	tookUp agent.SessionDetail
+	undid  struct {
+		run string
+		res agent.Reviewed
+		err error
+	}
+	shown struct{ lines []string } // what a command had to show
+	tick  struct{}
+	quit  struct{}
 )
 
 // printed is the type of the message that prints lines above.
@@ -128,6 +136,10 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		m.offered = msg
 	case found:
 		m.files(msg)
+	case tookUp:
+		m.takeUp(agent.SessionDetail(msg))
+	case undid:
+		m.undid(msg)
 	case shown:
 		m.screen.Lines(msg.lines)
 	case tick:
@@ -187,20 +199,42 @@ func (m *model) print() tea.Cmd {
 // start begins a run.
 func (m *model) start(task string) tea.Cmd {
 	id := agent.NewID()
-	m.run = &run{id: id}
-	m.tall = 1
-	m.tasks++
 	req := agent.RunRequest{
 		Run: id, Session: m.session, Task: task,
-		Events:  func(e agent.Event) { m.relay.send(event(e)) },
-		Preview: func(p agent.Preview) { m.relay.send(preview{p.Path, p.Bytes}) },
+		Events: m.forward, Preview: m.grows,
 	}
 	engine, ctx := m.o.Engine, m.ctx
-	return tea.Batch(m.tick(), func() tea.Msg {
+	return m.work(id, func() tea.Msg {
 		result, err := engine.Run(ctx, req)
 		return ended{id, result, err}
 	})
 }
+
+// goOn takes an ended run up again.
+func (m *model) goOn(id string) tea.Cmd {
+	req := agent.ResumeRequest{Run: id, By: "terminal", Events: m.forward, Preview: m.grows}
+	engine, ctx := m.o.Engine, m.ctx
+	return m.work(id, func() tea.Msg {
+		result, err := engine.Resume(ctx, req)
+		return ended{id, result, err}
+	})
+}
+
+// work notes the run and carries it out.
+func (m *model) work(id string, do tea.Cmd) tea.Cmd {
+	m.run = &run{id: id}
+	m.unfinished = ""
+	m.tall = 1
+	m.tasks++
+	if !slices.Contains(m.runs, id) {
+		m.runs = append(m.runs, id)
+	}
+	return tea.Batch(m.tick(), do)
+}
+
+func (m *model) forward(e agent.Event) { m.relay.send(event(e)) }
+
+func (m *model) grows(p agent.Preview) { m.relay.send(preview{p.Path, p.Bytes}) }
 
 func (m *model) tick() tea.Cmd {
 	return tea.Tick(100*time.Millisecond, func(time.Time) tea.Msg { return tick{} })
@@ -218,10 +252,6 @@ func (m *model) event(e agent.Event) {
 			m.screen.Said(s.shown, "")
 		}
 		r.steers = nil
-	case agent.CommandCompleted:
-		if e.Command != nil {
-			m.changes = append(m.changes, e.Command)
-		}
 	case agent.UsageReported:
 		if e.Usage != nil {
 			r.usage = *e.Usage
@@ -250,6 +280,9 @@ func (m *model) ended(msg ended) tea.Cmd {
 	}
 	m.total = addUsage(m.total, r.usage)
 	m.run, m.tall = nil, 0
+	if msg.err == nil && msg.result.State != agent.StateDone {
+		m.unfinished = r.id
+	}
 	if m.leaving {
 		return m.quit()
 	}

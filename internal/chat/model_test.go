@@ -3,9 +3,12 @@ package chat
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +20,7 @@ import (
 
 	"thinkflow/agent"
 	"thinkflow/internal/config"
+	"thinkflow/ledger"
 	"thinkflow/workspace"
 )
 
@@ -27,6 +31,9 @@ var sgr = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 type fake struct {
 	calls []string
 	late  bool // messages to a run come too late
+
+	sessions []agent.SessionInfo
+	changes  agent.Changes
 }
 
 func (f *fake) Run(_ context.Context, r agent.RunRequest) (agent.RunResult, error) {
@@ -65,6 +72,31 @@ func (f *fake) Switch(_ string, s agent.SessionSettings) (agent.SessionSettings,
 	return s, nil
 }
 
+func (f *fake) Resume(_ context.Context, r agent.ResumeRequest) (agent.RunResult, error) {
+	f.calls = append(f.calls, "resume "+r.Run)
+	return agent.RunResult{}, nil
+}
+
+func (f *fake) Sessions(context.Context, int) ([]agent.SessionInfo, error) { return f.sessions, nil }
+
+func (f *fake) Session(_ context.Context, id string) (agent.SessionDetail, error) {
+	for _, s := range f.sessions {
+		if s.ID == id {
+			return agent.SessionDetail{SessionInfo: s, Members: []ledger.Run{{ID: "r2"}, {ID: "r1"}}}, nil
+		}
+	}
+	return agent.SessionDetail{}, ledger.ErrNotFound
+}
+
+func (f *fake) Changes(context.Context, agent.Selection) (agent.Changes, error) {
+	return f.changes, nil
+}
+
+func (f *fake) Undo(_ context.Context, s agent.Selection) (agent.Reviewed, error) {
+	f.calls = append(f.calls, "undo "+s.Run)
+	return agent.Reviewed{Files: []string{"a"}}, nil
+}
+
 func (f *fake) Glob(_ context.Context, r workspace.GlobRequest) (workspace.ListResult, error) {
 	var out workspace.ListResult
 	for _, p := range []string{"main.go", "src/main_test.go", "go.mod"} {
@@ -77,11 +109,12 @@ func (f *fake) Glob(_ context.Context, r workspace.GlobRequest) (workspace.ListR
 
 // bench is a model without a terminal. Its clock stands still unless moved.
 type bench struct {
-	t     *testing.T
-	m     *model
-	e     *fake
-	clock time.Time
-	quit  bool
+	t       *testing.T
+	m       *model
+	e       *fake
+	clock   time.Time
+	printed []string
+	quit    bool
 }
 
 func newBench(t *testing.T) *bench {
@@ -121,6 +154,9 @@ func (b *bench) follow(cmd tea.Cmd) {
 	case tea.QuitMsg:
 		b.quit = true
 	default:
+		if reflect.TypeOf(msg) == printed {
+			b.printed = append(b.printed, strings.Split(strings.Trim(fmt.Sprint(msg), "{}"), "\n")...)
+		}
 		b.send(msg)
 	}
 }
@@ -222,6 +258,20 @@ func TestWhatIsEntered(t *testing.T) {
 		{"a file is completed", func(b *bench) { b.keys("see @mai<tab>now<enter>") }, []string{"run see @main.go now"}},
 		{"the second file", func(b *bench) { b.keys("@main<down><enter><enter>") }, []string{"run @src/main_test.go"}},
 		{"an address is no file", func(b *bench) { b.keys("me@mai<tab><enter>") }, []string{"run me@mai"}},
+		{"resume after a cancelled run", func(b *bench) {
+			b.keys("a<enter><esc>")
+			id := b.m.run.id
+			b.end(agent.StateCancelled)
+			b.keys("/resume<enter>")
+			assert.Equal(b.t, id, b.m.run.id)
+			b.e.calls[2] = strings.ReplaceAll(b.e.calls[2], id, "ID")
+		}, []string{"run a", "cancel", "resume ID"}},
+		{"an earlier conversation", func(b *bench) {
+			b.e.sessions = []agent.SessionInfo{{Session: ledger.Session{ID: "abc"}, LastRun: "r2", State: "interrupted", Resumable: true}, {Session: ledger.Session{ID: "abd"}}}
+			b.keys("/resume ab<enter>/resume abc<enter>")
+			assert.Equal(b.t, "abc", b.m.session)
+			b.keys("/undo<enter>/undo<enter>/undo<enter>/resume<enter>")
+		}, []string{"undo r2", "undo r1", "resume r2"}},
 		{"clear waits for the run", func(b *bench) {
 			s := b.m.session
 			b.keys("a<enter>/clear<enter>")
@@ -421,8 +471,13 @@ func TestNothingRawReachesTheTerminal(t *testing.T) {
 	b.send(notice(evil))
 	b.send(withdrawn{"q"})
 	b.end(agent.StateDone)
-	b.keys("/diff<enter>/diff " + "<tab>")
+	b.e.changes.Files = []agent.FileChanges{{Path: evil, Hunks: []agent.Hunk{{Old: evil, New: evil, From: evil, Commands: []string{b.m.runs[0] + "/1/text/1"}}}}}
+	b.keys("/diff<enter>")
+	assert.Contains(t, strings.Join(b.printed, "\n"), "moved from")
+	b.keys("@x")
 	b.m.files(found{b.m.completion.word, []string{evil}})
+	b.clean()
+	b.keys("<tab>")
 	b.clean()
 }
 
@@ -431,7 +486,7 @@ func (b *bench) clean() {
 	b.t.Helper()
 	b.m.queue = append(b.m.queue, b.m.sink.take()...)
 	lines, _ := b.m.lines()
-	for _, l := range append(append([]string{}, b.m.queue...), lines...) {
+	for _, l := range slices.Concat(b.printed, b.m.queue, lines) {
 		for _, r := range ansi.Strip(sgr.ReplaceAllString(l, "")) {
 			if r < 0x20 && r != '\n' || r >= 0x7f && r < 0xa0 || r == 0x202e || r == 0x200b {
 				b.t.Errorf("%q would steer the terminal", l)
@@ -442,5 +497,5 @@ func (b *bench) clean() {
 			b.t.Errorf("%q would steer the terminal", l)
 		}
 	}
-	b.m.queue = nil
+	b.printed = nil
 }

@@ -184,39 +184,18 @@ func (r *Renderer) Echo(text string) {
 	r.s.flush()
 }
 
-// Diff shows a unified diff under a title.
-func (r *Renderer) Diff(title, diff string) {
+// Diff shows a file's unified diff under its name and the counts of lines.
+func (r *Renderer) Diff(path string, added, removed int, diff string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.enter(blockDetail)
-	if title != "" {
-		r.line(seg{VisibleName(title), r.pal.path})
+	line := []seg{{cutMiddle(VisibleName(path), max(12, r.width()-16)) + " ", r.pal.path}}
+	for _, c := range r.counts(added, removed) {
+		line = append(line, seg{" ", nil}, c)
 	}
+	r.line(line...)
 	r.diff(parseDiff(diff), false)
 	r.s.flush()
-}
-
-// Changes lists the files that the commands changed, with their diffs. It
-// reports whether there were any.
-func (r *Renderer) Changes(commands []*agent.CommandEvent) bool {
-	r.mu.Lock()
-	r.enter(blockDetail)
-	kept := r.tally
-	r.tally = tally{}
-	for _, c := range commands {
-		r.tally.add(c)
-	}
-	any := len(r.tally.files) > 0
-	r.files()
-	r.tally = kept
-	r.s.flush()
-	r.mu.Unlock()
-	for _, c := range commands {
-		if c.Diff != "" && c.Status == "applied" {
-			r.Diff(strings.TrimPrefix(c.Name, "tf-")+" "+c.Path, c.Diff)
-		}
-	}
-	return any
 }
 
 // Lines writes lines that a renderer has made, as a block of their own.

@@ -35,6 +35,7 @@ func (t *turn) runCalls(calls []PreparedCall) []*answer {
 		}
 		if why == "" {
 			t.callGroup(answers[from:to])
+			t.settleUsage()
 		}
 		from = to
 	}
@@ -191,7 +192,7 @@ func (t *turn) recordCall(c PreparedCall, ev ToolEvent) {
 
 // callKey is the key of native call n of the turn, from 1.
 func (t *turn) callKey(n int) ledger.Key {
-	return ledger.Key{Run: t.r.id, Turn: t.n, Channel: string(ChannelNative), ID: n}
+	return t.ledgerKey(string(ChannelNative), n)
 }
 
 // summarise says in a few words what a call is about.

@@ -182,7 +182,7 @@ func (saved savedSession) restore(c *config.Config, messages []Message) *session
 
 // checkpoint stores the state after turn n.
 func (r *run) checkpoint(n int) {
-	if r.dryRun {
+	if r.dryRun || r.parent != nil {
 		return
 	}
 	c, err := r.makeCheckpoint(n)

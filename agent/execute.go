@@ -492,7 +492,7 @@ func (t *turn) settleOutcome(led *ledger.Ledger, key ledger.Key, o outcome) {
 }
 
 func (t *turn) key(c *parser.Command) ledger.Key {
-	return ledger.Key{Run: t.r.id, Turn: t.n, Channel: string(c.Channel), ID: c.ID}
+	return t.ledgerKey(string(c.Channel), c.ID)
 }
 
 // retryKey is the key of a further attempt at the same command, on a document

@@ -63,6 +63,9 @@ func (r *run) permitNeeds(a Action, subject string, c checked, diff func() strin
 		}
 		ev := r.question(a, realTarget(subject, targets), n, c.hash, diff)
 		d, err := r.ask(ev)
+		if r.parent != nil && errors.Is(err, errSuspended) && r.ctx.Err() == nil {
+			d, err = Deny, nil // its caller waits for it: no answer in time is a no
+		}
 		if errors.Is(err, errSuspended) {
 			r.waits(ev, n.class)
 			d = ""

@@ -112,7 +112,7 @@ func (t *turn) unapply(id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.pending {
-		if o := &s.pending[i]; o.id == id && o.key.Run == t.r.id && o.key.Turn == t.n {
+		if o := &s.pending[i]; o.id == id && t.owns(o.key) {
 			o.status, o.diff, o.message = string(ledger.StatusRolledBack), "", "its body was cut"
 		}
 	}

@@ -46,7 +46,8 @@ type run struct {
 	wall    *wallClock
 	turnNo  atomic.Int32
 
-	approvals approvals
+	parent    *parent // of a sub-agent; nil = the user's own run
+	approvals *approvals
 	previews  *previewer
 	ledger    func() (*ledger.Ledger, error)
 	journal   *journal
@@ -86,6 +87,7 @@ func newRun(ctx context.Context, e *Engine, s *session, req RunRequest) *run {
 	r := &run{
 		e: e, cfg: e.cfg, rules: e.rules, model: e.model, s: s, id: req.Run, task: req.Task, dryRun: req.DryRun, started: e.now(),
 		files: map[string]int{}, failures: map[string]int{}, suspension: suspending{over: make(chan struct{})},
+		approvals: &approvals{},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	r.journal = &journal{run: r.id}
@@ -372,6 +374,7 @@ func (r *run) changed(ch *workspace.Change) {
 	r.s.rememberChange(ch)
 	r.changes++
 	clear(r.failures)
+	r.changedBySub(ch)
 	for _, f := range changedFiles(ch) {
 		r.files[f]++
 	}
@@ -386,6 +389,9 @@ func (r *run) unchanged(x *executed) {
 		if r.files[f]--; r.files[f] <= 0 {
 			delete(r.files, f)
 		}
+	}
+	if r.parent != nil {
+		r.parent.r.unchanged(x)
 	}
 }
 
@@ -445,7 +451,7 @@ func (r *run) end(state State, reason string) RunResult {
 	}
 	r.e.release(r)
 	r.emit.emit(Event{Type: typ, Result: &res, Usage: &res.Usage, Reason: reason})
-	if !r.dryRun {
+	if !r.dryRun && r.parent == nil {
 		if led, err := r.ledger(); err == nil {
 			usage, _ := json.Marshal(res.Usage)
 			if err := led.EndRun(r.id, string(state), reason, usage); err != nil {

@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"flag"
@@ -465,9 +464,10 @@ func firstLineOf(s string) string {
 }
 
 var (
-	reToken = regexp.MustCompile(`(until |^--- )[0-9a-f]{8}(\)|$)`)
-	rePort  = regexp.MustCompile(`127\.0\.0\.1:\d+`)
-	reWait  = regexp.MustCompile(`trying again in \S+`)
+	reToken  = regexp.MustCompile(`(until |^--- )[0-9a-f]{8}(\)|$)`)
+	reTokens = regexp.MustCompile(`about \d+( to \d+)?( tokens)`)
+	rePort   = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	reWait   = regexp.MustCompile(`trying again in \S+`)
 )
 
 // clean removes from a text what differs from run to run.
@@ -479,71 +479,8 @@ func (r *rig) clean(s string) string {
 	s = strings.Join(lines, "\n")
 	s = strings.ReplaceAll(s, r.dir, "DIR")
 	s = rePort.ReplaceAllString(s, "HOST")
+	s = reTokens.ReplaceAllString(s, "about N$2")
 	return reWait.ReplaceAllString(s, "trying again in WAIT")
-}
-
-// requests renders what each request added to the one before, and checks that
-// the one before is its prefix, byte for byte.
-func (r *rig) requests(t *testing.T) string {
-	var b strings.Builder
-	var prev scripted.Request
-	for i, req := range r.server.Requests() {
-		msgs := req.RawMessages()
-		from := 1
-		why := ""
-		if i > 0 {
-			from, why = r.prefix(t, prev.RawMessages(), msgs, scripted.PrefixOf(prev, req))
-		}
-		fmt.Fprintf(&b, "=== request %d%s\n", i+1, why)
-		for _, raw := range msgs[from:] {
-			var m struct {
-				Role       string
-				Content    string
-				ToolCallID string `json:"tool_call_id"`
-				ToolCalls  []struct {
-					ID       string
-					Function struct{ Name, Arguments string }
-				} `json:"tool_calls"`
-			}
-			require.NoError(t, json.Unmarshal(raw, &m))
-			b.WriteString(strings.TrimRight("["+m.Role+"] "+m.ToolCallID, " ") + "\n")
-			if m.Content != "" {
-				sc := bufio.NewScanner(strings.NewReader(r.clean(m.Content)))
-				for sc.Scan() {
-					b.WriteString(strings.TrimRight("  "+sc.Text(), " ") + "\n")
-				}
-			}
-			for _, c := range m.ToolCalls {
-				fmt.Fprintf(&b, "  call %s %s %s\n", c.ID, c.Function.Name, c.Function.Arguments)
-			}
-		}
-		prev = req
-	}
-	return b.String()
-}
-
-// prefix tells from where on a request is new. It is wholly an extension of the
-// one before, but for two cases: the system message changes with the mode, the
-// protocol or the model, and a compaction begins the history anew.
-func (r *rig) prefix(t *testing.T, prev, msgs []json.RawMessage, broken error) (from int, why string) {
-	if broken == nil {
-		return len(prev), ""
-	}
-	r.mu.Lock()
-	compacted := r.compacted
-	r.mu.Unlock()
-	same := len(msgs) >= len(prev)
-	for i := 1; same && i < len(prev); i++ {
-		same = string(prev[i]) == string(msgs[i])
-	}
-	switch {
-	case same:
-		return len(prev), " (another system message)"
-	case compacted:
-		return 1, " (compacted)"
-	}
-	require.NoError(t, broken)
-	return 0, ""
 }
 
 // ledgerRows lists the commands as recorded, and checks the chain.

@@ -75,6 +75,11 @@ func (s *session) change(n SessionSettings) SessionSettings {
 
 // settings are what counts for the run at this moment.
 func (r *run) settings() SessionSettings {
+	if p := r.parent; p != nil {
+		s := p.r.settings()
+		s.Mode = p.limit(s.Mode)
+		return s
+	}
 	return r.s.change(SessionSettings{}).over(&r.cfg)
 }
 

@@ -21,6 +21,7 @@ func mindTools() []entry {
 		{registry.Define(registry.Tool[*turn]{
 			Name: "sequential_thinking", Description: "Think a hard problem through in numbered steps, which can be revised and branched. Not for simple tasks.", Alone: inOrder,
 		}, thinkTool), toolFacts{from: config.ModeAsk, quiet: true}},
+		taskEntry(),
 	}
 }
 

@@ -79,6 +79,7 @@ type turn struct {
 	skipped  []int
 	ran      []*executed // what can be rolled back, in order
 	results  []result
+	subUsage []Usage         // of sub-agents that have ended
 	native   map[int]outcome // of commands that came as native calls, by number from 1
 	badCalls []string        // native calls that failed
 	lastBad  string

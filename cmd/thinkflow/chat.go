@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"thinkflow/agent"
 	"thinkflow/internal/chat"
 	"thinkflow/internal/config"
 	"thinkflow/internal/term"
@@ -89,7 +90,12 @@ func (c *chatCmd) Run(a *app) error {
 		History: filepath.Join(state, "chat-history.jsonl"),
 		Allow: func(class config.Class) error {
 			if !slices.Contains(cfg.Allow, class) {
-				cfg.Allow = append(slices.Clone(cfg.Allow), class)
+				next := cfg
+				next.Allow = append(slices.Clone(cfg.Allow), class)
+				if err := agent.RuleProblems(&next); err != nil {
+					return err
+				}
+				cfg = next
 				engine.Configure(cfg, newModel(&cfg, log))
 			}
 			return nil

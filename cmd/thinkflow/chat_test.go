@@ -52,17 +52,12 @@ func openPane(t *testing.T, cols, rows int, script string, env []string, args ..
 	p := &pane{t: t, socket: filepath.Join(t.TempDir(), "s"), dir: t.TempDir(), server: server}
 	write(t, p.dir, "a.txt", "hello\n")
 	write(t, p.dir, "old.txt", "old\n")
-	words := []string{"exec", "env", "-i"}
-	p.base = append(environ, exe, "chat")
-	for _, w := range append(slices.Clip(p.base), args...) {
-		words = append(words, quoted(w))
-	}
+	p.base = append([]string{"env", "-i"}, append(environ, exe, "chat")...)
 	cmd := exec.CommandContext(t.Context(), tmux, "-S", p.socket, "-f", "/dev/null", "-u", "new-session", "-d",
-		"-x", fmt.Sprint(cols), "-y", fmt.Sprint(rows), "-c", p.dir, strings.Join(words, " "))
+		"-x", fmt.Sprint(cols), "-y", fmt.Sprint(rows), "-c", p.dir, p.line(args))
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	p.tmux("set", "-g", "remain-on-exit", "on")
 	t.Cleanup(func() {
 		_ = exec.Command(tmux, "-S", p.socket, "kill-server").Run()
 		assert.Empty(t, server.Failures())
@@ -115,13 +110,21 @@ END
 
 func quoted(w string) string { return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'" }
 
-// again starts the chat anew in the same pane, after its end.
-func (p *pane) again(args ...string) {
-	words := []string{"exec", "env", "-i"}
+// line is what the pane's shell runs: the program, whose id goes into a file,
+// and then its exit code.
+func (p *pane) line(args []string) string {
+	var words []string
 	for _, w := range append(slices.Clip(p.base), args...) {
 		words = append(words, quoted(w))
 	}
-	p.tmux("respawn-pane", "-k", strings.Join(words, " "))
+	program := "echo $$ > " + quoted(p.socket+".pid") + "; exec " + strings.Join(words, " ")
+	return "sh -c " + quoted(program) + `; echo "exit=$?"; exec sleep 600`
+}
+
+// again starts the chat anew in the same pane, after its end.
+func (p *pane) again(args ...string) {
+	p.tmux("clear-history")
+	p.tmux("respawn-pane", "-k", p.line(args))
 }
 
 func write(t *testing.T, dir, name, text string) {
@@ -166,12 +169,8 @@ func (p *pane) see(pattern string) string {
 // ended waits until the program has ended, and returns its exit code.
 func (p *pane) ended() string {
 	p.t.Helper()
-	status := ""
-	require.Eventually(p.t, func() bool {
-		status = strings.TrimSpace(p.tmux("display", "-p", "#{?pane_dead,#{pane_dead_status}#{?pane_dead_signal,signal #{pane_dead_signal},},}"))
-		return status != ""
-	}, 30*time.Second, 30*time.Millisecond)
-	return status
+	re := regexp.MustCompile(`\nexit=(\d+)\n`)
+	return re.FindStringSubmatch(p.see(re.String()))[1]
 }
 
 const workScript = `
@@ -327,8 +326,9 @@ func TestChatWhenTheWindowChanges(t *testing.T) {
 func TestChatAfterATermination(t *testing.T) {
 	p := openPane(t, 80, 24, hanging, nil, "go")
 	p.see(`✓ write  whole\.txt`)
-	pid := strings.TrimSpace(p.tmux("display", "-p", "#{pane_pid}"))
-	require.NoError(t, exec.Command("kill", "-TERM", pid).Run())
+	pid, err := os.ReadFile(p.socket + ".pid")
+	require.NoError(t, err)
+	require.NoError(t, exec.Command("kill", "-TERM", strings.TrimSpace(string(pid))).Run())
 	p.see(`■ cancelled`)
 	p.ended()
 	assert.NoFileExists(t, filepath.Join(p.dir, "torn.txt"))

@@ -56,7 +56,8 @@ type Options struct {
 
 	// Models lists the models that can be set; nil: not known.
 	Models func(ctx context.Context) []string
-	// Allow lets a class through in sessions that begin from now on.
+	// Allow lets a class, or what a rule says, through from the next task on;
+	// an error says that it is neither.
 	Allow func(class config.Class) error
 	// Ledger and Config show what their names say.
 	Ledger func(ctx context.Context, session string, screen *term.Renderer) error

@@ -28,7 +28,7 @@ func commands() []command {
 		{name: "/help", help: "commands and keys", do: (*model).help},
 		{name: "/model", takes: "NAME", help: "another model, from the next request on", args: (*model).models, do: (*model).setModel},
 		{name: "/mode", takes: "NAME", help: "what may be done: ask, plan, edit, auto", args: (*model).modes, do: (*model).setMode},
-		{name: "/allow", takes: "CLASS", help: "stop asking for bash, delete, secrets or protected", args: (*model).classes, do: (*model).allow},
+		{name: "/allow", takes: "CLASS", help: "stop asking for an action: bash, delete, secrets, protected, net, git", args: (*model).classes, do: (*model).allow},
 		{name: "/diff", takes: "[PATH]", help: "files changed in this session, with their changes", do: (*model).diff},
 		{name: "/undo", help: "take back what the last task changed; again for the one before", rest: true, do: (*model).undo},
 		{name: "/ledger", help: "what was done here, command by command", do: (*model).ledger},
@@ -186,31 +186,34 @@ func (m *model) change(s agent.SessionSettings) bool {
 	return true
 }
 
-// classList are the classes that can be allowed.
-var classList = []config.Class{config.AllowBash, config.AllowDelete, config.AllowSecrets, config.AllowProtected}
-
 func (m *model) classes() []choice {
 	return []choice{
 		{string(config.AllowBash), "shell commands"},
 		{string(config.AllowDelete), "deleting files"},
 		{string(config.AllowSecrets), "reading files that may hold secrets"},
 		{string(config.AllowProtected), "writing configuration of editors, shells, CI"},
+		{string(config.AllowNet), "commands may use the network"},
+		{string(config.AllowGit), "commands may change version control metadata"},
 	}
 }
 
 func (m *model) allow(arg string) tea.Cmd {
 	class := config.Class(arg)
-	if !slices.Contains(classList, class) {
-		m.screen.Notice("/allow needs one of bash, delete, secrets, protected")
+	if arg == "" {
+		m.screen.Notice("/allow needs an action (bash, delete, secrets, protected, net, git), or one with a pattern, like: bash go test")
 		return nil
 	}
-	m.o.Engine.Allow(m.session, class)
 	if m.o.Allow != nil {
 		if err := m.o.Allow(class); err != nil {
 			m.screen.Notice(err.Error())
 			return nil
 		}
 	}
+	if strings.Contains(arg, " ") { // a rule: runs take the rules of their beginning
+		m.screen.Notice(arg + " does not ask from the next task on, until the end of this chat")
+		return nil
+	}
+	m.o.Engine.Allow(m.session, class)
 	m.screen.Notice(arg + " no longer asks, until the end of this chat")
 	return nil
 }

@@ -119,7 +119,12 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, e: &fake{}, clock: time.Unix(1000, 0)}
-	b.m = newModel(t.Context(), Options{Engine: b.e, Files: b.e, Model: "m", Dir: "/p", History: filepath.Join(t.TempDir(), "state", "h")}, &relay{})
+	b.m = newModel(t.Context(), Options{Engine: b.e, Files: b.e, Model: "m", Dir: "/p", Allow: func(c config.Class) error {
+		if c == "everything" {
+			return errors.New("no such action")
+		}
+		return nil
+	}, History: filepath.Join(t.TempDir(), "state", "h")}, &relay{})
 	b.m.now = func() time.Time { return b.clock }
 	b.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 	return b
@@ -254,7 +259,7 @@ func TestWhatIsEntered(t *testing.T) {
 		{"ctrl-c cancels", func(b *bench) { b.keys("a<enter><c-c>") }, []string{"run a", "cancel"}},
 		{"ctrl-c empties the line first", func(b *bench) { b.keys("abc<c-c>d<enter>") }, []string{"run d"}},
 		{"a command is completed and run", func(b *bench) { b.keys("/allow b<tab><enter>") }, []string{"allow bash"}},
-		{"allow needs a class", func(b *bench) { b.keys("/allow everything<enter>") }, nil},
+		{"allow needs an action", func(b *bench) { b.keys("/allow<enter>/allow everything<enter>") }, nil},
 		{"a file is completed", func(b *bench) { b.keys("see @mai<tab>now<enter>") }, []string{"run see @main.go now"}},
 		{"the second file", func(b *bench) { b.keys("@main<down><enter><enter>") }, []string{"run @src/main_test.go"}},
 		{"an address is no file", func(b *bench) { b.keys("me@mai<tab><enter>") }, []string{"run me@mai"}},

@@ -96,7 +96,7 @@ func (a Anchor) find(text string, n int) (start int, ok bool) {
 		if hashed += n; hashed > maxLocate {
 			return 0, false
 		}
-		if sumOf(text[i:i+n]) != a.Sum {
+		if sumOf(text[i:i+n]) != a.Sum || !a.wholeLines(text, i, i+n) {
 			continue
 		}
 		all = append(all, i)
@@ -118,6 +118,20 @@ func (a Anchor) find(text string, n int) (start int, ok bool) {
 		return all[0], true
 	}
 	return 0, false
+}
+
+// wholeLines reports whether the lines that begin or end inside of the inserted
+// text are still what they were: a line that somebody changed is theirs.
+func (a Anchor) wholeLines(text string, start, end int) bool {
+	head := a.Lead[strings.LastIndexByte(a.Lead, '\n')+1:]
+	if !strings.HasSuffix(text[:start], head) || len(head) < anchorContext && !atLineStart(text, start-len(head)) {
+		return false
+	}
+	if endsLine(text[start:end]) {
+		return true
+	}
+	tail := firstLineOf(a.Tail)
+	return strings.HasPrefix(text[end:], tail) && (endsLine(tail) || len(tail) == anchorContext || end+len(tail) == len(text))
 }
 
 // fullScore: all of the surroundings is there.

@@ -144,6 +144,7 @@ var errNothing = errors.New("say what is meant: hunks, a path, a command, a run,
 // Changes lists what waits. A run that another process worked on is looked up
 // in the ledger.
 func (e *Engine) Changes(ctx context.Context, sel Selection) (Changes, error) {
+	e.resolvePath(&sel)
 	problems, err := e.load(ctx, sel)
 	if err != nil {
 		return Changes{}, err
@@ -154,6 +155,9 @@ func (e *Engine) Changes(ctx context.Context, sel Selection) (Changes, error) {
 			continue
 		}
 		for _, abs := range e.review.tracker(staged).Paths() {
+			if sel.Path != "" && sel.Path != abs {
+				continue
+			}
 			f, ok := e.fileChanges(abs, staged, &sel)
 			if ok {
 				out.Files = append(out.Files, f)
@@ -164,6 +168,16 @@ func (e *Engine) Changes(ctx context.Context, sel Selection) (Changes, error) {
 	return out, nil
 }
 
+// resolvePath makes the real path of one as people and editors spell it.
+func (e *Engine) resolvePath(sel *Selection) {
+	if sel.Path == "" {
+		return
+	}
+	if t, err := e.under.Resolve(sel.Path, workspace.AccessRead); err == nil {
+		sel.Path = t.Abs
+	}
+}
+
 // fileChanges describes one file, as it is now.
 func (e *Engine) fileChanges(abs string, staged bool, sel *Selection) (FileChanges, bool) {
 	unlock := e.locks.lock([]string{abs})
@@ -171,7 +185,7 @@ func (e *Engine) fileChanges(abs string, staged bool, sel *Selection) (FileChang
 	e.syncReview(abs, staged)
 	tr := e.review.tracker(staged)
 	f := FileChanges{Path: e.display(abs), Abs: abs, Staged: staged, Version: tr.Revision(abs)}
-	changes := slices.DeleteFunc(tr.Changes(abs), func(c review.Change) bool { return !sel.takes(e, &c) })
+	changes := slices.DeleteFunc(tr.Changes(abs), func(c review.Change) bool { return !sel.takes(&c) })
 	if len(changes) == 0 {
 		return f, false
 	}
@@ -196,12 +210,12 @@ func (e *Engine) fileChanges(abs string, staged bool, sel *Selection) (FileChang
 }
 
 // takes reports whether the change is among those that are meant.
-func (s *Selection) takes(e *Engine, c *review.Change) bool {
+func (s *Selection) takes(c *review.Change) bool {
 	switch {
 	case len(s.Hunks) > 0:
 		return slices.Contains(s.Hunks, c.ID.String())
 	case s.Path != "":
-		return s.Path == c.Path || s.Path == e.display(c.Path)
+		return s.Path == c.Path
 	case s.Command != "":
 		return slices.Contains(c.Keys, s.Command)
 	case s.Run != "":
@@ -334,6 +348,7 @@ func (e *Engine) selected(ctx context.Context, sel *Selection) ([]group, error) 
 	if sel.empty() {
 		return nil, errNothing
 	}
+	e.resolvePath(sel)
 	if _, err := e.load(ctx, *sel); err != nil {
 		return nil, err
 	}
@@ -347,7 +362,7 @@ func (e *Engine) selected(ctx context.Context, sel *Selection) ([]group, error) 
 		for _, abs := range tr.Paths() {
 			g := group{abs: abs, staged: staged}
 			for _, c := range tr.Changes(abs) {
-				if sel.takes(e, &c) {
+				if sel.takes(&c) {
 					g.changes = append(g.changes, c)
 				}
 			}

@@ -252,7 +252,7 @@ func (e *Engine) acceptDirs(ctx context.Context, sel *Selection, res *Reviewed) 
 	var mine, rest []stagedDir
 	for _, d := range v.dirs {
 		c := review.Change{Path: d.abs, Hunk: review.Hunk{Keys: []string{d.key}}}
-		if len(sel.Hunks) == 0 && sel.takes(e, &c) {
+		if len(sel.Hunks) == 0 && sel.takes(&c) {
 			mine = append(mine, d)
 		} else {
 			rest = append(rest, d)

@@ -22,6 +22,8 @@ type clientFacts struct {
 	progress      bool // window/workDoneProgress/create
 	showDocument  bool
 	configuration bool // workspace/configuration
+	codeLens      bool // textDocument/codeLens: they are shown
+	refreshLens   bool // and asked for again when we say so
 	// events: the client is a ThinkFlow plugin (it named the protocol version
 	// that it speaks) and gets thinkflow/event for every run.
 	events bool
@@ -45,10 +47,14 @@ func factsOf(p *protocol.InitializeParams, o initOptions) clientFacts {
 		f.progress = isTrue(w.WorkDoneProgress)
 		f.showDocument = w.ShowDocument != nil && w.ShowDocument.Support
 	}
+	if t := p.Capabilities.TextDocument; t != nil {
+		f.codeLens = t.CodeLens != nil
+	}
 	w := p.Capabilities.Workspace
 	if w == nil {
 		return f
 	}
+	f.refreshLens = f.codeLens && w.CodeLens != nil && isTrue(w.CodeLens.RefreshSupport)
 	f.applyEdit = isTrue(w.ApplyEdit)
 	f.configuration = isTrue(w.Configuration)
 	if e := w.WorkspaceEdit; e != nil {

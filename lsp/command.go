@@ -16,9 +16,15 @@ const (
 	commandRun     = "thinkflow.server.run"
 	commandCancel  = "thinkflow.server.cancel"
 	commandApprove = "thinkflow.server.approve"
+
+	commandKeep     = "thinkflow.server.keep"
+	commandUndo     = "thinkflow.server.undo"
+	commandAccept   = "thinkflow.server.accept"
+	commandReject   = "thinkflow.server.reject"
+	commandNextHunk = "thinkflow.server.nextHunk"
 )
 
-var commandNames = []string{commandRun, commandCancel, commandApprove}
+var commandNames = []string{commandRun, commandCancel, commandApprove, commandKeep, commandUndo, commandAccept, commandReject, commandNextHunk}
 
 // runStarted is the answer to thinkflow.server.run.
 type runStarted struct {
@@ -39,6 +45,10 @@ func (s *Server) ExecuteCommand(ctx context.Context, p *protocol.ExecuteCommandP
 		method = typed(s.cancelRun)
 	case commandApprove:
 		method = typed(s.approve)
+	case commandKeep, commandUndo, commandAccept, commandReject:
+		method = s.reviewCommand(p.Command)
+	case commandNextHunk:
+		method = typed(s.nextHunk)
 	default:
 		return nil, badParams("unknown command %q; there are %s", p.Command, strings.Join(commandNames, ", "))
 	}

@@ -44,6 +44,8 @@ type config struct {
 	build   func() error // runs before the engine stands; an error means it never will
 	root    string
 	raw     bool // do not initialize
+	// backend makes another engine than the fake one.
+	backend func(setup lsp.Setup, ws *workspace.Workspace) *lsp.Backend
 }
 
 func start(t *testing.T, c config) *session {
@@ -80,6 +82,9 @@ func start(t *testing.T, c config) *session {
 				}
 			}
 			s.setup = setup
+			if c.backend != nil {
+				return c.backend(setup, ws), nil
+			}
 			return &lsp.Backend{
 				Engine: s.engine, Documents: ws,
 				Configure: s.engine.configure,

@@ -63,6 +63,10 @@ func (s *Server) Initialize(_ context.Context, p *protocol.InitializeParams) (*p
 	}
 	yes := true
 	sync := protocol.TextDocumentSyncKindIncremental
+	var lenses *protocol.CodeLensOptions
+	if facts.codeLens {
+		lenses = &protocol.CodeLensOptions{}
+	}
 	return &protocol.InitializeResult{
 		ServerInfo: protocol.ServerInfo{Name: "thinkflow", Version: protocol.NewOptional(s.opts.Version)},
 		Capabilities: protocol.ServerCapabilities{
@@ -70,6 +74,8 @@ func (s *Server) Initialize(_ context.Context, p *protocol.InitializeParams) (*p
 			TextDocumentSync: &protocol.TextDocumentSyncOptions{
 				OpenClose: &yes, Change: &sync, Save: protocol.Boolean(true),
 			},
+			CodeActionProvider:     protocol.Boolean(true),
+			CodeLensProvider:       lenses,
 			ExecuteCommandProvider: protocol.ExecuteCommandOptions{Commands: commandNames},
 			Workspace: &protocol.WorkspaceOptions{
 				WorkspaceFolders: &protocol.WorkspaceFoldersServerCapabilities{

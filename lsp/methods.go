@@ -18,6 +18,11 @@ const (
 	methodResume   = "thinkflow/resume"
 	methodSessions = "thinkflow/sessions"
 	methodSession  = "thinkflow/session"
+	methodChanges  = "thinkflow/changes"
+	methodKeep     = "thinkflow/keep"
+	methodUndo     = "thinkflow/undo"
+	methodContent  = "thinkflow/content"
+	methodRewind   = "thinkflow/rewind"
 
 	notifyEvent   = "thinkflow/event"
 	notifyPreview = "thinkflow/preview"
@@ -36,6 +41,11 @@ func (s *Server) ownTable() map[string]ownMethod {
 		methodResume:   typed(s.resume),
 		methodSessions: typed(s.sessions),
 		methodSession:  typed(s.session),
+		methodChanges:  typed(s.changes),
+		methodKeep:     typed(s.keep),
+		methodUndo:     typed(s.undo),
+		methodContent:  typed(s.content),
+		methodRewind:   typed(s.rewind),
 	}
 }
 
@@ -90,7 +100,7 @@ var standard = map[string]bool{
 	protocol.MethodInitialize: true, protocol.MethodInitialized: true, protocol.MethodShutdown: true, protocol.MethodExit: true,
 	protocol.MethodSetTrace:              true,
 	protocol.MethodTextDocumentDidChange: true, protocol.MethodTextDocumentDidSave: true, protocol.MethodTextDocumentDidClose: true,
-	protocol.MethodWorkspaceExecuteCommand:            true,
+	protocol.MethodWorkspaceExecuteCommand: true, protocol.MethodTextDocumentCodeAction: true, protocol.MethodTextDocumentCodeLens: true,
 	protocol.MethodWorkspaceDidChangeConfiguration:    true,
 	protocol.MethodWorkspaceDidChangeWorkspaceFolders: true,
 	protocol.MethodWindowWorkDoneProgressCancel:       true,

@@ -118,6 +118,9 @@ func (s *Server) finish(a *activeRun, ctx context.Context, req agent.RunRequest,
 		if events {
 			s.notifyOwn(notifyEvent, ev)
 		}
+		if ev.Type == agent.ChangesUpdated {
+			s.refreshLenses()
+		}
 	}
 	if events {
 		req.Preview = func(p agent.Preview) { s.notifyOwn(notifyPreview, p) }

@@ -145,7 +145,7 @@ var errNothing = errors.New("say what is meant: hunks, a path, a command, a run,
 // in the ledger.
 func (e *Engine) Changes(ctx context.Context, sel Selection) (Changes, error) {
 	e.resolvePath(&sel)
-	problems, err := e.load(ctx, sel)
+	problems, err := e.load(ctx, &sel)
 	if err != nil {
 		return Changes{}, err
 	}
@@ -349,7 +349,7 @@ func (e *Engine) selected(ctx context.Context, sel *Selection) ([]group, error) 
 		return nil, errNothing
 	}
 	e.resolvePath(sel)
-	if _, err := e.load(ctx, *sel); err != nil {
+	if _, err := e.load(ctx, sel); err != nil {
 		return nil, err
 	}
 	var out []group

@@ -18,8 +18,11 @@ func modeOf(m uint32) fs.FileMode { return fs.FileMode(m) }
 // load brings into the trackers what the selection needs and this process does
 // not know: proposals of earlier processes, and the run's changes, which are
 // worked out from the ledger and the files as they are.
-func (e *Engine) load(ctx context.Context, sel Selection) ([]Problem, error) {
+func (e *Engine) load(ctx context.Context, sel *Selection) ([]Problem, error) {
 	if err := e.loadStaged(ctx); err != nil {
+		return nil, err
+	}
+	if err := e.fullRun(ctx, sel); err != nil {
 		return nil, err
 	}
 	run := sel.Run
@@ -65,6 +68,24 @@ func (e *Engine) load(ctx context.Context, sel Selection) ([]Problem, error) {
 		problems = append(problems, e.loadFile(p, path, kept)...)
 	}
 	return problems, nil
+}
+
+// fullRun makes the id of a run of the beginning of one, or of "last".
+func (e *Engine) fullRun(ctx context.Context, sel *Selection) error {
+	v := e.review
+	v.mu.Lock()
+	known := sel.Run == "" || v.sessions[sel.Run] != nil
+	v.mu.Unlock()
+	if known {
+		return nil
+	}
+	led, err := e.openLedger()
+	if err != nil {
+		return err
+	}
+	run, err := led.FindRun(ctx, sel.Run)
+	sel.Run = run.ID
+	return err
 }
 
 // keptCommands are those of which a person kept all.

@@ -32,6 +32,8 @@ type cli struct {
 	Resume   resumeCmd   `cmd:"" help:"Go on with a run that was suspended, cancelled or cut short."`
 	Approve  approveCmd  `cmd:"" help:"Answer what a suspended run waits for, and go on with it."`
 	Sessions sessionsCmd `cmd:"" help:"List conversations that can be gone on with."`
+	Review   reviewCmd   `cmd:"" help:"Look at what a run changed or proposes: keep, undo, patch."`
+	Undo     undoCmd     `cmd:"" help:"Undo a run or one of its commands, from the ledger."`
 	Ledger   ledgerCmd   `cmd:"" help:"What runs did: list and show their commands."`
 	Doctor   doctorCmd   `cmd:"" help:"Check settings, endpoint, key, model and state folder."`
 	Config   configCmd   `cmd:"" help:"Print the effective configuration and where each value comes from."`

@@ -16,8 +16,8 @@ type offer struct {
 	arg            any
 }
 
-// offers for a hunk (nil: none at the place) of a file with changes.
-func offers(spelled string, f *agent.FileChanges, h *agent.Hunk, line int) []offer {
+// reviewOffers for a hunk (nil: none at the place) of a file with changes.
+func reviewOffers(spelled string, f *agent.FileChanges, h *agent.Hunk, line int) []offer {
 	keep, undo, keepIt, undoIt := commandKeep, commandUndo, "keep", "undo"
 	if f.Staged {
 		keep, undo, keepIt, undoIt = commandAccept, commandReject, "accept", "reject"
@@ -89,7 +89,7 @@ func (s *Server) CodeAction(ctx context.Context, p *protocol.CodeActionParams) (
 				at = h
 			}
 		}
-		for _, o := range offers(spelled, f, at, to) {
+		for _, o := range reviewOffers(spelled, f, at, to) {
 			out = append(out, &protocol.Command{Title: o.title, Command: o.command, Arguments: lspArgument(o.arg)})
 		}
 	}
@@ -125,7 +125,7 @@ func (s *Server) CodeLens(ctx context.Context, p *protocol.CodeLensParams) ([]pr
 				line = h.BaseStartLine
 			}
 			pos := protocol.Position{Line: uint32(line)}
-			for _, o := range offers(spelled, f, h, line)[:2] {
+			for _, o := range reviewOffers(spelled, f, h, line)[:2] {
 				out = append(out, protocol.CodeLens{
 					Range:   protocol.Range{Start: pos, End: pos},
 					Command: protocol.Command{Title: o.title, Command: o.command, Arguments: lspArgument(o.arg)},

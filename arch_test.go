@@ -51,7 +51,7 @@ var layers = map[string]layer{
 	},
 	"cmd/thinkflow": {
 		own:        []string{"agent", "agent/openai", "lsp", "workspace", "ledger", "internal/..."},
-		thirdParty: []string{"github.com/alecthomas/kong"},
+		thirdParty: []string{"github.com/alecthomas/kong", "github.com/dustin/go-humanize"},
 	},
 	"internal/config": {thirdParty: []string{"github.com/pelletier/go-toml/v2/...", "github.com/dustin/go-humanize"}},
 	"internal/term":   {own: []string{"agent"}, thirdParty: []string{"github.com/fatih/color", "github.com/rivo/uniseg", "github.com/dustin/go-humanize", "github.com/mattn/go-colorable", "golang.org/x/term", "golang.org/x/sys/..."}},
@@ -62,6 +62,7 @@ var layers = map[string]layer{
 	"internal/shellrules":  {own: []string{"internal/sandbox"}, thirdParty: []string{"mvdan.cc/sh/v3/..."}},
 	"internal/policy":      {own: []string{"workspace", "internal/shellrules"}},
 	"internal/redact":      {},
+	"internal/report":      {own: []string{"agent", "ledger"}, thirdParty: []string{"github.com/dustin/go-humanize"}},
 	"internal/trust":       {thirdParty: []string{"github.com/gofrs/flock"}},
 	"internal/secretstore": {thirdParty: []string{"github.com/zalando/go-keyring"}},
 	"internal/attacks":     {}, // tests only

@@ -436,16 +436,17 @@ func (e *Engine) Abandon(ctx context.Context, ref string) error {
 	if info.State != string(StateSuspended) {
 		return fmt.Errorf("run %s: %w", info.ID, ErrNoRun)
 	}
-	if _, err := led.ClaimRun(ctx, info.ID); err != nil {
-		return err
-	}
-	staged, err := led.List(ctx, ledger.Filter{Run: info.ID, Status: []ledger.Status{ledger.StatusStaged}})
+	from, err := loadRun(ctx, led, info.ID)
 	if err != nil {
 		return err
 	}
-	for _, c := range staged {
-		if c.UndoBlob == "" && (c.Code == "" || c.Code == codeWaiting) { // not a proposal, which waits for review
-			err = errors.Join(err, led.Outcome(ledger.Outcome{Key: c.Key, Status: ledger.StatusCancelled, Code: codeCancelled, Error: "the run was given up while it waited"}))
+	if _, err := led.ClaimRun(ctx, info.ID); err != nil {
+		return err
+	}
+	for _, h := range from.state.Run.Waiting {
+		if c := h.Command; c != nil && c.Name != parser.Read {
+			key := ledger.Key{Run: info.ID, Turn: h.Turn, Channel: string(c.Channel), ID: c.ID}
+			err = errors.Join(err, led.Outcome(ledger.Outcome{Key: key, Status: ledger.StatusCancelled, Code: codeCancelled, Error: "the run was given up while it waited"}))
 		}
 	}
 	usage, _ := json.Marshal(info.Usage)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"thinkflow/agent"
 	"thinkflow/internal/term"
 	"thinkflow/ledger"
 )
@@ -19,6 +20,10 @@ type ledgerCmd struct {
 	List   ledgerListCmd   `cmd:"" help:"List commands, oldest first."`
 	Show   ledgerShowCmd   `cmd:"" help:"Show one command with its texts and events."`
 	Runs   ledgerRunsCmd   `cmd:"" help:"List runs, newest first."`
+	Diff   ledgerDiffCmd   `cmd:"" help:"Show what a command, or a run, changed."`
+	Stats  ledgerStatsCmd  `cmd:"" help:"Add the ledger up: runs, commands, failures, tokens, cost."`
+	Export ledgerExportCmd `cmd:"" help:"Write all of it, or a run, as JSON lines, without secrets."`
+	Prune  ledgerPruneCmd  `cmd:"" help:"Remove old runs; the hash chain stays whole."`
 	Verify ledgerVerifyCmd `cmd:"" help:"Check the hash chain of the ledger."`
 }
 
@@ -160,7 +165,14 @@ func (c *ledgerShowCmd) Run(a *app) error {
 		return err
 	}
 	if c.JSON {
-		return printJSON(a, &d)
+		content, err := agent.DecodeContent(d.ContentText)
+		if err != nil {
+			return err
+		}
+		return printJSON(a, struct {
+			ledger.Detail
+			Body agent.Content `json:"content"`
+		}{d, content})
 	}
 	screen, done := a.screen()
 	defer done()
@@ -200,7 +212,7 @@ func (c *ledgerShowCmd) Run(a *app) error {
 		row("told", d.Injected.Local().Format(time.RFC3339Nano))
 	}
 	screen.Table(nil, rows)
-	for _, part := range []struct{ name, text string }{{"content", string(d.ContentText)}, {"stdout", d.Stdout}, {"stderr", d.Stderr}} {
+	for _, part := range []struct{ name, text string }{{"content", contentText(d.ContentText)}, {"stdout", d.Stdout}, {"stderr", d.Stderr}} {
 		if part.text != "" {
 			screen.Dim("\n" + part.name)
 			screen.Block(part.text)

@@ -1,0 +1,286 @@
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"thinkflow/agent"
+	"thinkflow/ledger"
+)
+
+// Run is all that a page shows of a run.
+type Run struct {
+	Info     ledger.Run
+	Usage    agent.Usage
+	Ended    time.Time // or the time of the last event
+	Turns    []Turn
+	Spans    []Span
+	Commands []Command
+	Failures []Command
+	Text     string // the last turn's visible text
+	Reason   string
+}
+
+// Turn is one API call.
+type Turn struct {
+	N          int
+	Start, End time.Time
+	First      time.Time // first piece of the answer; zero = none came
+	In, Out    int       // tokens
+	Commands   int
+	Failed     int
+	Tools      int
+	Restarts   int
+	Text       string
+}
+
+// Lane is where a span is drawn.
+type Lane int
+
+// The lanes, from top to bottom.
+const (
+	LaneStream Lane = iota
+	LaneCommands
+	LaneTools
+	LanePerson
+	lanes
+)
+
+// Span is something that took time.
+type Span struct {
+	Lane       Lane
+	Kind       string // CSS class: wait, text, applied, failed, skipped, tool, person
+	Start, End time.Time
+	Title      string
+}
+
+// Command is a command or tool call with what it did.
+type Command struct {
+	ledger.Command
+	Diff   string
+	Micros int64
+}
+
+// Name is the command without its prefix.
+func (c Command) Name() string { return strings.TrimPrefix(c.Tool, "tf-") }
+
+// What is what the command was about.
+func (c Command) What() string {
+	s := c.Path
+	if c.Dest != "" {
+		s += " → " + c.Dest
+	}
+	if c.Cmd != "" {
+		s = c.Cmd
+	}
+	if s == "" && len(c.Args) > 0 {
+		s = string(c.Args)
+	}
+	return s
+}
+
+// Bad says that the command did not do what was asked.
+func (c Command) Bad() bool {
+	return c.Status == ledger.StatusFailed || c.Status == ledger.StatusUncertain || c.Status == ledger.StatusRejected || c.Status == ledger.StatusRolledBack
+}
+
+// Load reads a run: id, unique prefix of one, or "last".
+func Load(ctx context.Context, led *ledger.Ledger, ref string) (*Run, error) {
+	info, err := led.FindRun(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{Info: info, Ended: info.Started, Reason: info.Reason}
+	if len(info.Usage) > 0 {
+		if err := json.Unmarshal(info.Usage, &r.Usage); err != nil {
+			return nil, fmt.Errorf("usage of run %s: %w", info.ID, err)
+		}
+	}
+	diffs, b := map[ledger.Key]string{}, builder{r: r, open: map[string]time.Time{}, micros: map[ledger.Key]int64{}}
+	for after := int64(0); ; {
+		events, err := led.Events(ctx, ledger.EventFilter{Run: info.ID, Seq: true, After: after, Limit: 1000})
+		if err != nil {
+			return nil, err
+		}
+		if len(events) == 0 {
+			break
+		}
+		for _, e := range events {
+			after = e.Seq
+			var ev agent.Event
+			if json.Unmarshal(e.Body, &ev) != nil {
+				continue // pruned
+			}
+			b.add(&ev)
+			if c := ev.Command; c != nil && c.Diff != "" {
+				diffs[ledger.Key{Run: info.ID, Turn: ev.Turn, Channel: c.Channel, ID: c.ID}] = c.Diff
+			}
+		}
+	}
+	b.finish()
+	commands, err := led.List(ctx, ledger.Filter{Run: info.ID})
+	if err != nil {
+		return nil, err
+	}
+	for i := range commands {
+		c := Command{Command: commands[i], Micros: b.micros[commands[i].Key]}
+		if c.Diff, err = DiffOf(ctx, led, &commands[i], diffs); err != nil {
+			return nil, err
+		}
+		r.Commands = append(r.Commands, c)
+		if c.Bad() {
+			r.Failures = append(r.Failures, c)
+		}
+	}
+	return r, nil
+}
+
+// builder follows the events.
+type builder struct {
+	r      *Run
+	turn   *Turn
+	last   time.Time // last piece of text of the turn
+	usage  agent.Usage
+	open   map[string]time.Time // commands and tool calls begun
+	asked  []asked
+	micros map[ledger.Key]int64
+	times  []time.Time
+}
+
+type asked struct {
+	at    time.Time
+	title string
+}
+
+func (b *builder) add(ev *agent.Event) {
+	at := ev.Time
+	b.r.Ended = at
+	switch ev.Type {
+	case agent.TurnStarted:
+		b.endTurn(at)
+		b.r.Turns = append(b.r.Turns, Turn{N: ev.Turn, Start: at, End: at})
+		b.turn = &b.r.Turns[len(b.r.Turns)-1]
+	case agent.TextDelta, agent.ReasoningDelta, agent.CommandStarted:
+		if b.turn != nil {
+			if b.turn.First.IsZero() {
+				b.turn.First = at
+			}
+			b.last = at
+			if ev.Type == agent.TextDelta {
+				b.turn.Text += ev.Text
+			}
+		}
+	case agent.TurnRestarted:
+		if b.turn != nil {
+			b.turn.Restarts++
+		}
+	case agent.UsageReported:
+		if b.turn != nil && ev.Usage != nil {
+			b.turn.In += ev.Usage.InputTokens - b.usage.InputTokens
+			b.turn.Out += ev.Usage.OutputTokens - b.usage.OutputTokens
+			b.usage, b.r.Usage = *ev.Usage, *ev.Usage
+		}
+	case agent.ApprovalRequested:
+		b.asked = append(b.asked, asked{at, ev.Approval.Action + ": " + ev.Approval.Target})
+	case agent.RunSuspended, agent.RunCompleted, agent.RunFailed, agent.RunCancelled:
+		b.answered(at)
+		if ev.Result != nil {
+			b.r.Text = ev.Result.Text
+		}
+		b.endTurn(at)
+		b.turn = nil
+	}
+	b.calls(ev, at)
+}
+
+// calls takes commands and tool calls.
+func (b *builder) calls(ev *agent.Event, at time.Time) {
+	switch c, t := ev.Command, ev.Tool; {
+	case ev.Type == agent.CommandStarted:
+		b.open[fmt.Sprint(c.Channel, c.ID)] = at
+	case ev.Type == agent.CommandCompleted, ev.Type == agent.CommandSkipped:
+		b.answered(at)
+		key := fmt.Sprint(c.Channel, c.ID)
+		// The span is that of the effect: the time before belongs to the stream.
+		start := at.Add(-time.Duration(c.Micros) * time.Microsecond)
+		delete(b.open, key)
+		kind := "applied"
+		switch ledger.Status(c.Status) {
+		case ledger.StatusFailed, ledger.StatusUncertain, ledger.StatusRejected, ledger.StatusRolledBack:
+			kind = "failed"
+		case ledger.StatusSkipped, ledger.StatusCancelled, ledger.StatusStaged, "":
+			kind = "skipped"
+		}
+		lane := LaneCommands
+		if c.Name == "tf-bash" || c.Name == "tf-read" {
+			lane = LaneTools
+		}
+		title := fmt.Sprintf("%d %s %s%s", c.ID, strings.TrimPrefix(c.Name, "tf-"), c.Path, c.Cmd)
+		if c.Status != "" {
+			title += ": " + strings.ReplaceAll(c.Status, "_", " ")
+		}
+		b.r.Spans = append(b.r.Spans, Span{lane, kind, start, at, title})
+		b.micros[ledger.Key{Run: b.r.Info.ID, Turn: ev.Turn, Channel: c.Channel, ID: c.ID}] = c.Micros
+		if b.turn != nil {
+			b.turn.Commands++
+			if kind == "failed" {
+				b.turn.Failed++
+			}
+		}
+	case ev.Type == agent.ToolStarted:
+		b.open["tool"+t.CallID] = at
+	case ev.Type == agent.ToolCompleted:
+		b.answered(at)
+		start, ok := b.open["tool"+t.CallID]
+		if !ok {
+			start = at
+		}
+		kind := "tool"
+		if t.Status != "ok" {
+			kind = "failed"
+		}
+		b.r.Spans = append(b.r.Spans, Span{LaneTools, kind, start, at, t.Name + " " + t.Summary})
+		if b.turn != nil {
+			b.turn.Tools++
+		}
+	}
+}
+
+// answered ends what a person was asked: the run went on.
+func (b *builder) answered(at time.Time) {
+	for _, q := range b.asked {
+		b.r.Spans = append(b.r.Spans, Span{LanePerson, "person", q.at, at, "asked to " + q.title})
+	}
+	b.asked = nil
+}
+
+func (b *builder) endTurn(at time.Time) {
+	t := b.turn
+	if t == nil {
+		return
+	}
+	t.End = at
+	first := t.First
+	if first.IsZero() {
+		first = at
+	}
+	b.r.Spans = append(b.r.Spans, Span{LaneStream, "wait", t.Start, first, fmt.Sprintf("turn %d: waiting for the first token", t.N)})
+	if b.last.After(first) {
+		b.r.Spans = append(b.r.Spans, Span{LaneStream, "text", first, b.last, fmt.Sprintf("turn %d: the model speaks", t.N)})
+	} else if !t.First.IsZero() {
+		b.r.Spans = append(b.r.Spans, Span{LaneStream, "text", first, first, fmt.Sprintf("turn %d: the model speaks", t.N)})
+	}
+	b.last = time.Time{}
+}
+
+func (b *builder) finish() {
+	b.endTurn(b.r.Ended)
+	slices.SortStableFunc(b.r.Spans, func(a, c Span) int { return a.Start.Compare(c.Start) })
+	if e := b.r.Info.Ended; e != nil && e.After(b.r.Ended) && b.r.Info.State != ledger.RunInterrupted {
+		b.r.Ended = *e
+	}
+}

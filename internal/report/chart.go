@@ -178,7 +178,7 @@ func roundStep(least float64) float64 {
 // human is a duration in a few characters.
 func human(d time.Duration) string {
 	switch {
-	case d < 0:
+	case d <= 0:
 		return "0 s"
 	case d < time.Millisecond:
 		return fmt.Sprintf("%d µs", d.Microseconds())

@@ -18,6 +18,10 @@ type SessionDetail struct {
 	Waiting []WaitingApproval `json:"waiting,omitempty"`
 }
 
+// Ledger is the ledger that runs are recorded in; it is opened with the first
+// call.
+func (e *Engine) Ledger() (*ledger.Ledger, error) { return e.openLedger() }
+
 // Sessions lists the sessions of this workspace, the newest first; limit 0 =
 // all.
 func (e *Engine) Sessions(ctx context.Context, limit int) ([]ledger.SessionInfo, error) {

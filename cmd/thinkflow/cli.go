@@ -35,6 +35,7 @@ type cli struct {
 	Review   reviewCmd   `cmd:"" help:"Look at what a run changed or proposes: keep, undo, patch."`
 	Undo     undoCmd     `cmd:"" help:"Undo a run or one of its commands, from the ledger."`
 	Ledger   ledgerCmd   `cmd:"" help:"What runs did: list and show their commands."`
+	Serve    serveCmd    `cmd:"" help:"Serve runs over HTTP: requests, server-sent events, a page that follows them."`
 	Report   reportCmd   `cmd:"" help:"Make an HTML page of a run: timeline, changes, failures, tokens and cost."`
 	Doctor   doctorCmd   `cmd:"" help:"Check settings, endpoint, key, model and state folder."`
 	Config   configCmd   `cmd:"" help:"Print the effective configuration and where each value comes from."`

@@ -21,6 +21,7 @@ type ledgerCmd struct {
 	Show   ledgerShowCmd   `cmd:"" help:"Show one command with its texts and events."`
 	Runs   ledgerRunsCmd   `cmd:"" help:"List runs, newest first."`
 	Diff   ledgerDiffCmd   `cmd:"" help:"Show what a command, or a run, changed."`
+	Undo   ledgerUndoCmd   `cmd:"" help:"Take back a command, or a run."`
 	Stats  ledgerStatsCmd  `cmd:"" help:"Add the ledger up: runs, commands, failures, tokens, cost."`
 	Export ledgerExportCmd `cmd:"" help:"Write all of it, or a run, as JSON lines, without secrets."`
 	Prune  ledgerPruneCmd  `cmd:"" help:"Remove old runs; the hash chain stays whole."`

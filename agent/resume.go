@@ -142,6 +142,9 @@ func (e *Engine) answered(from *resumable, req ResumeRequest) ([]grant, error) {
 	for _, h := range from.state.Run.Waiting {
 		known[h.Approval.ID] = true
 		d, ok := req.Answers[h.Approval.ID]
+		if choices := h.Approval.Choices; ok && !slices.Contains(choices, d) {
+			return nil, fmt.Errorf("decision %q is none of %v", d, choices)
+		}
 		switch {
 		case ok:
 			out = append(out, grant{h, d})
@@ -153,9 +156,6 @@ func (e *Engine) answered(from *resumable, req ResumeRequest) ([]grant, error) {
 	for id, d := range req.Answers {
 		if !known[id] {
 			return nil, fmt.Errorf("run %s does not wait for approval %q (any more)", from.info.ID, id)
-		}
-		if d != AllowOnce && d != AllowSession && d != Deny {
-			return nil, fmt.Errorf("decision %q is none of %s, %s, %s", d, AllowOnce, AllowSession, Deny)
 		}
 	}
 	return out, nil
@@ -451,4 +451,10 @@ func (e *Engine) Abandon(ctx context.Context, ref string) error {
 	}
 	usage, _ := json.Marshal(info.Usage)
 	return errors.Join(err, led.EndRun(info.ID, string(StateCancelled), "given up while it waited for an approval", usage), led.Flush(ctx))
+}
+
+// Decisions lists every answer to an approval; which of them a question takes
+// is in its Choices.
+func Decisions() []Decision {
+	return []Decision{AllowOnce, AllowOnceNet, AllowOnceGit, AllowOnceGitNet, AllowSession, Deny}
 }

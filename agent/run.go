@@ -450,21 +450,32 @@ func (r *run) end(state State, reason string) RunResult {
 		typ = RunSuspended
 	}
 	r.e.release(r)
+	flush := r.recordEnd(&res)
 	r.emit.emit(Event{Type: typ, Result: &res, Usage: &res.Usage, Reason: reason})
-	if !r.dryRun && r.parent == nil {
-		if led, err := r.ledger(); err == nil {
-			usage, _ := json.Marshal(res.Usage)
-			if err := led.EndRun(r.id, string(state), reason, usage); err != nil {
-				r.e.log.Warn("ledger: end of the run not recorded", "run", r.id, "err", err)
-			}
-			if err := led.Flush(r.effectCtx()); err != nil {
-				r.e.log.Warn("ledger: not flushed", "err", err)
-			}
-		} else {
-			r.e.log.Warn("ledger: not available", "err", err)
+	flush()
+	return res
+}
+
+// recordEnd records the end before it is told: whoever hears of it may resume
+// the run at once.
+func (r *run) recordEnd(res *RunResult) (flush func()) {
+	if r.dryRun || r.parent != nil {
+		return func() {}
+	}
+	led, err := r.ledger()
+	if err != nil {
+		r.e.log.Warn("ledger: not available", "err", err)
+		return func() {}
+	}
+	usage, _ := json.Marshal(res.Usage)
+	if err := led.EndRun(r.id, string(res.State), res.Reason, usage); err != nil {
+		r.e.log.Warn("ledger: end of the run not recorded", "run", r.id, "err", err)
+	}
+	return func() {
+		if err := led.Flush(r.effectCtx()); err != nil {
+			r.e.log.Warn("ledger: not flushed", "err", err)
 		}
 	}
-	return res
 }
 
 func (r *run) close() {

@@ -62,8 +62,6 @@ type approveCmd struct {
 	Answer []string `arg:"" optional:"" help:"RUN [APPROVAL] once|session|no. Without it, what waits is listed."`
 }
 
-var decisions = []agent.Decision{agent.AllowOnce, agent.AllowSession, agent.Deny}
-
 func (c *approveCmd) Run(a *app) error {
 	if len(c.Answer) == 0 {
 		return c.list(a)
@@ -72,8 +70,8 @@ func (c *approveCmd) Run(a *app) error {
 		return usagef("give RUN [APPROVAL] and one of once, session, no")
 	}
 	d := agent.Decision(c.Answer[len(c.Answer)-1])
-	if !slices.Contains(decisions, d) {
-		return usagef("%q is not one of once, session, no", string(d))
+	if !slices.Contains(agent.Decisions(), d) {
+		return usagef("%q is not one of %v", string(d), agent.Decisions())
 	}
 	j, err := c.job(a)
 	if err != nil {

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -224,10 +225,8 @@ func (s *Server) postApprove() http.HandlerFunc {
 			s.fail(w, http.StatusBadRequest, "body", err.Error())
 			return
 		}
-		switch b.Decision {
-		case agent.AllowOnce, agent.AllowSession, agent.Deny:
-		default:
-			s.fail(w, http.StatusBadRequest, "decision", "the decision is none of once, session, no")
+		if !slices.Contains(agent.Decisions(), b.Decision) {
+			s.fail(w, http.StatusBadRequest, "decision", fmt.Sprintf("the decision is none of %v", agent.Decisions()))
 			return
 		}
 		id := r.PathValue("id")

@@ -153,7 +153,7 @@ func (e *Engine) answered(from *resumable, req ResumeRequest) ([]grant, error) {
 				ErrWaits, oneLine(h.Approval.Target, 200), h.Approval.Rule, from.info.ID, h.Approval.ID)
 		}
 	}
-	for id, d := range req.Answers {
+	for id := range req.Answers {
 		if !known[id] {
 			return nil, fmt.Errorf("run %s does not wait for approval %q (any more)", from.info.ID, id)
 		}
@@ -451,10 +451,4 @@ func (e *Engine) Abandon(ctx context.Context, ref string) error {
 	}
 	usage, _ := json.Marshal(info.Usage)
 	return errors.Join(err, led.EndRun(info.ID, string(StateCancelled), "given up while it waited for an approval", usage), led.Flush(ctx))
-}
-
-// Decisions lists every answer to an approval; which of them a question takes
-// is in its Choices.
-func Decisions() []Decision {
-	return []Decision{AllowOnce, AllowOnceNet, AllowOnceGit, AllowOnceGitNet, AllowSession, Deny}
 }

@@ -70,8 +70,8 @@ func (c *approveCmd) Run(a *app) error {
 		return usagef("give RUN [APPROVAL] and one of once, session, no")
 	}
 	d := agent.Decision(c.Answer[len(c.Answer)-1])
-	if !slices.Contains(agent.Decisions(), d) {
-		return usagef("%q is not one of %v", string(d), agent.Decisions())
+	if !slices.Contains(agent.Decisions, d) {
+		return usagef("%q is not one of %v", string(d), agent.Decisions)
 	}
 	j, err := c.job(a)
 	if err != nil {

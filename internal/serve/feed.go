@@ -29,13 +29,15 @@ func terminal(t agent.EventType) bool {
 
 // feed holds the newest events of one run.
 type feed struct {
+	max int // events
+
 	mu    sync.Mutex // guards all below
 	items []item
 	bytes int
 	grown chan struct{} // closed and replaced when something was added
 }
 
-func newFeed() *feed { return &feed{grown: make(chan struct{})} }
+func newFeed(most int) *feed { return &feed{max: most, grown: make(chan struct{})} }
 
 // add takes an event; it never waits for a client.
 func (f *feed) add(ev agent.Event) {
@@ -51,7 +53,7 @@ func (f *feed) add(ev agent.Event) {
 	f.items = append(f.items, item{ev.Seq, ev.Type, data})
 	f.bytes += len(data)
 	drop := 0
-	for drop < len(f.items)-1 && (len(f.items)-drop > maxFeedEvents || f.bytes > maxFeedBytes) {
+	for drop < len(f.items)-1 && (len(f.items)-drop > f.max || f.bytes > maxFeedBytes) {
 		f.bytes -= len(f.items[drop].data)
 		drop++
 	}

@@ -225,8 +225,8 @@ func (s *Server) postApprove() http.HandlerFunc {
 			s.fail(w, http.StatusBadRequest, "body", err.Error())
 			return
 		}
-		if !slices.Contains(agent.Decisions(), b.Decision) {
-			s.fail(w, http.StatusBadRequest, "decision", fmt.Sprintf("the decision is none of %v", agent.Decisions()))
+		if !slices.Contains(agent.Decisions, b.Decision) {
+			s.fail(w, http.StatusBadRequest, "decision", fmt.Sprintf("the decision is none of %v", agent.Decisions))
 			return
 		}
 		id := r.PathValue("id")

@@ -47,6 +47,9 @@ type Options struct {
 	Stalled time.Duration
 	// Poll is the time between looks at a run of another process; 0 = 500 ms.
 	Poll time.Duration
+	// Memory is how many events of a run are kept in memory; older ones are read
+	// from the ledger; 0 = 2048.
+	Memory int
 	Now  func() time.Time
 }
 
@@ -79,6 +82,9 @@ func New(o Options) *Server {
 	}
 	if o.Poll <= 0 {
 		o.Poll = 500 * time.Millisecond
+	}
+	if o.Memory <= 0 {
+		o.Memory = maxFeedEvents
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -214,7 +220,7 @@ func (s *Server) follow(run string) *feed {
 	defer s.mu.Unlock()
 	f := s.feeds[run]
 	if f == nil {
-		f = newFeed()
+		f = newFeed(s.o.Memory)
 		s.feeds[run] = f
 	}
 	return f

@@ -54,7 +54,7 @@ var layers = map[string]layer{
 		thirdParty: []string{"github.com/alecthomas/kong", "github.com/dustin/go-humanize"},
 	},
 	"internal/config": {thirdParty: []string{"github.com/pelletier/go-toml/v2/...", "github.com/dustin/go-humanize"}},
-	"internal/term":   {own: []string{"agent"}, thirdParty: []string{"github.com/fatih/color", "github.com/rivo/uniseg", "github.com/dustin/go-humanize", "github.com/mattn/go-colorable", "golang.org/x/term", "golang.org/x/sys/..."}},
+	"internal/term":   {own: []string{"agent", "internal/redact"}, thirdParty: []string{"github.com/fatih/color", "github.com/rivo/uniseg", "github.com/dustin/go-humanize", "github.com/mattn/go-colorable", "golang.org/x/term", "golang.org/x/sys/..."}},
 	// The terminal session; only the command chat uses it.
 	"internal/chat":        {own: []string{"agent", "workspace", "internal/config", "internal/term"}, thirdParty: []string{"charm.land/bubbletea/v2", "charm.land/bubbles/v2/...", "charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi"}},
 	"internal/scripted":    {thirdParty: []string{"golang.org/x/tools/txtar"}},

@@ -213,11 +213,11 @@ func (r *run) makeCheckpoint(n int) (ledger.Checkpoint, error) {
 		from = 0
 	}
 	var err error
-	if c.Head, err = pack(state); err != nil {
+	if c.Head, err = r.e.pack(state); err != nil {
 		return c, err
 	}
 	if len(messages) > from {
-		if c.Delta, err = pack(messages[from:]); err != nil {
+		if c.Delta, err = r.e.pack(messages[from:]); err != nil {
 			return c, err
 		}
 	}
@@ -233,6 +233,16 @@ func (r *run) makeCheckpoint(n int) (ledger.Checkpoint, error) {
 func sameMessage(a, b Message) bool {
 	return a.Role == b.Role && a.Content == b.Content && a.Reasoning == b.Reasoning && a.ToolCallID == b.ToolCallID &&
 		slices.Equal(a.ToolCalls, b.ToolCalls)
+}
+
+// pack is the package's pack without keys. A command that holds one is not the
+// one that was asked about any more, and asks again.
+func (e *Engine) pack(v any) ([]byte, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return pack(json.RawMessage(e.redact.Values(string(raw))))
 }
 
 // pack is deflated JSON.

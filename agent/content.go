@@ -68,6 +68,14 @@ func (r *run) contentOf(c *parser.Command) []byte {
 	if t, err := r.e.ws.Resolve(c.Path, workspace.AccessRead); c.Path != "" && (err != nil || t.Secret) {
 		return nil
 	}
+	return r.keepable(c)
+}
+
+// keepable is the content of a command, unless it holds a key.
+func (r *run) keepable(c *parser.Command) []byte {
+	if r.e.redact.Holds(c.Body, pairTexts(c.Pairs)) {
+		return nil
+	}
 	return encodeContent(c)
 }
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"slices"
+	"strings"
 
 	"thinkflow/ledger"
 	"thinkflow/parser"
@@ -53,7 +54,10 @@ func (r *run) intentOf(key ledger.Key, c *parser.Command, ch *workspace.Change, 
 		Key: key, Tool: string(c.Name), Path: c.Path, Dest: c.Dest, Cmd: c.Cmd,
 		Abs: ch.Target.Abs, BeforeHash: ch.BeforeHash, AfterHash: ch.AfterHash,
 		NeedResult: c.NeedResult, Flow: flow, Via: ledger.ViaDisk, Risk: risk(c, ch), Rung: ch.Rung, Temp: ch.Temp,
-		Undo: ch.Undo().Encode(), ContentHash: contentHash(c, nil), Summary: summary(c), Content: encodeContent(c), Secret: ch.Target.Secret,
+		Undo: ch.Undo().Encode(), ContentHash: contentHash(c, nil), Summary: summary(c), Content: r.keepable(c), Secret: ch.Target.Secret,
+	}
+	if u := ch.Undo(); r.e.redact.Holds(u.Text, editTexts(u.Edits)) {
+		in.Undo = nil // a key is kept nowhere, not even for an undo
 	}
 	if r.throughEditor(ch) {
 		in.Via = ledger.ViaEditor
@@ -95,4 +99,20 @@ func absPaths(targets []workspace.Target) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+func pairTexts(pairs []parser.Pair) string {
+	var b strings.Builder
+	for _, p := range pairs {
+		b.WriteString(p.Old + "\n" + p.New + "\n")
+	}
+	return b.String()
+}
+
+func editTexts(edits []workspace.Edit) string {
+	var b strings.Builder
+	for _, e := range edits {
+		b.WriteString(e.New + "\n")
+	}
+	return b.String()
 }

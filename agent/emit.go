@@ -3,6 +3,8 @@ package agent
 import (
 	"sync"
 	"time"
+
+	"thinkflow/internal/redact"
 )
 
 // textInterval is the least time between two text events of one run: at most
@@ -16,6 +18,7 @@ type emitter struct {
 	run  string
 	sink func(Event)
 	now  func() time.Time
+	safe *redact.Redactor
 
 	mu     sync.Mutex // guards all below, and serialises the sink
 	seq    int64
@@ -31,14 +34,14 @@ func newEmitter(run string, sink func(Event), now func() time.Time) *emitter {
 	if sink == nil {
 		sink = func(Event) {}
 	}
-	return &emitter{run: run, sink: sink, now: now}
+	return &emitter{run: run, sink: sink, now: now, safe: &redact.Redactor{}}
 }
 
 // emit numbers and delivers ev; after the final event nothing more is delivered.
 func (e *emitter) emit(ev Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.flushLocked()
+	e.flushLocked(true)
 	e.sendLocked(ev)
 	switch ev.Type {
 	case RunCompleted, RunFailed, RunCancelled, RunSuspended:
@@ -57,13 +60,13 @@ func (e *emitter) text(kind EventType, s string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.kind != kind {
-		e.flushLocked()
+		e.flushLocked(true)
 		e.kind = kind
 	}
 	e.held = append(e.held, s...)
 	wait := textInterval - e.now().Sub(e.last)
 	if wait <= 0 {
-		e.flushLocked()
+		e.flushLocked(false)
 		return
 	}
 	if e.timer == nil {
@@ -76,15 +79,20 @@ func (e *emitter) text(kind EventType, s string) {
 func (e *emitter) flush() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.flushLocked()
+	e.flushLocked(false)
 }
 
-func (e *emitter) flushLocked() {
-	if len(e.held) == 0 {
+// flushLocked sends what is held. What may be the beginning of a key waits for
+// more, unless all is to go.
+func (e *emitter) flushLocked(all bool) {
+	s := string(e.held)
+	if !all {
+		s = s[:len(s)-e.safe.Tail(s)]
+	}
+	if s == "" {
 		return
 	}
-	s := string(e.held)
-	e.held = e.held[:0]
+	e.held = append(e.held[:0], e.held[len(s):]...)
 	e.last = e.now()
 	e.sendLocked(Event{Type: e.kind, Text: s})
 }
@@ -98,12 +106,12 @@ func (e *emitter) sendLocked(ev Event) {
 	if ev.Turn == 0 {
 		ev.Turn = e.turn
 	}
-	e.sink(ev)
+	e.sink(safeEvent(e.safe, ev))
 }
 
 func (e *emitter) setTurn(n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.flushLocked()
+	e.flushLocked(true)
 	e.turn = n
 }

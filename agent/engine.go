@@ -14,6 +14,7 @@ import (
 
 	"thinkflow/internal/config"
 	"thinkflow/internal/policy"
+	"thinkflow/internal/redact"
 	"thinkflow/internal/sandbox"
 	"thinkflow/internal/trust"
 	"thinkflow/ledger"
@@ -35,6 +36,9 @@ type Options struct {
 	Approver Approver
 	// Trust knows what content of the workspace a person agreed to; nil = none.
 	Trust *trust.Store
+	// Redact knows what must not be shown or written down; nil = nothing but
+	// shapes.
+	Redact *redact.Redactor
 	// Shell says how shell commands are held.
 	Shell Shell
 	// Notice tells a person something that belongs to no run (intents of a
@@ -58,6 +62,7 @@ type Engine struct {
 	now      func() time.Time
 	locks    pathLocks
 	tools    *toolbox
+	redact   *redact.Redactor
 	shell    Shell
 	box      func() *sandbox.Sandbox
 
@@ -95,6 +100,11 @@ func New(o Options) *Engine {
 	if e.notice == nil {
 		e.notice = func(s string) { e.log.Warn(s) }
 	}
+	if e.redact = o.Redact; e.redact == nil {
+		e.redact = &redact.Redactor{}
+	}
+	notice := e.notice
+	e.notice = func(s string) { notice(redact.Visible(e.redact.String(s))) }
 	e.hasLedger = o.Ledger != nil
 	e.tools = newToolbox()
 	e.box = sync.OnceValue(func() *sandbox.Sandbox { return sandbox.Detect(context.Background(), sandbox.Options{}) })

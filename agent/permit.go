@@ -103,7 +103,7 @@ func (r *run) question(a Action, target string, n need, hash string, diff func()
 	if diff != nil {
 		ev.Diff = redact.Visible(diff())
 	}
-	return ev
+	return safeApproval(r.e.redact, ev)
 }
 
 // decided is what an answer means.

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"thinkflow/internal/redact"
 	"thinkflow/parser"
 )
 
@@ -29,6 +30,7 @@ type previewer struct {
 	run  string
 	sink func(Preview)
 	now  func() time.Time
+	safe *redact.Redactor
 
 	mu    sync.Mutex // guards all below
 	held  *Preview
@@ -38,7 +40,7 @@ type previewer struct {
 }
 
 func newPreviewer(run string, sink func(Preview), now func() time.Time) *previewer {
-	return &previewer{run: run, sink: sink, now: now}
+	return &previewer{run: run, sink: sink, now: now, safe: &redact.Redactor{}}
 }
 
 var partNames = map[parser.Part]string{parser.PartBody: "body", parser.PartOld: "old", parser.PartNew: "new"}
@@ -51,7 +53,7 @@ func (r *run) preview(turn int, o *parser.Opening, p parser.Progress) {
 	pv.mu.Lock()
 	defer pv.mu.Unlock()
 	if h := pv.held; h == nil || h.Turn != turn || h.ID != o.ID || h.Channel != string(o.Channel) || h.Part != partNames[p.Part] || h.Pair != p.Pair {
-		pv.flushLocked()
+		pv.flushLocked(true)
 		pv.held = &Preview{Run: pv.run, Turn: turn, ID: o.ID, Channel: string(o.Channel), Name: string(o.Name), Path: o.Path, Part: partNames[p.Part], Pair: p.Pair}
 	}
 	pv.delta = append(pv.delta, p.Delta...)
@@ -59,7 +61,7 @@ func (r *run) preview(turn int, o *parser.Opening, p parser.Progress) {
 	wait := textInterval - pv.now().Sub(pv.last)
 	switch {
 	case p.Closed || wait <= 0:
-		pv.flushLocked()
+		pv.flushLocked(p.Closed)
 	case pv.timer == nil:
 		pv.timer = time.AfterFunc(wait, pv.flush)
 	default:
@@ -70,16 +72,25 @@ func (r *run) preview(turn int, o *parser.Opening, p parser.Progress) {
 func (pv *previewer) flush() {
 	pv.mu.Lock()
 	defer pv.mu.Unlock()
-	pv.flushLocked()
+	pv.flushLocked(false)
 }
 
-func (pv *previewer) flushLocked() {
+// flushLocked sends what is held. What may be the beginning of a key waits for
+// more, unless all is to go.
+func (pv *previewer) flushLocked(all bool) {
 	if pv.held == nil || pv.sink == nil || (len(pv.delta) == 0 && !pv.held.Closed) {
 		return
 	}
 	out := *pv.held
-	out.Delta = string(pv.delta)
-	pv.delta = pv.delta[:0]
+	ready := string(pv.delta)
+	if !all {
+		ready = ready[:len(ready)-pv.safe.Tail(ready)]
+		if ready == "" {
+			return
+		}
+	}
+	out.Delta = redact.Visible(pv.safe.Values(ready))
+	pv.delta = append(pv.delta[:0], pv.delta[len(ready):]...)
 	pv.last = pv.now()
 	if out.Closed {
 		pv.held = nil

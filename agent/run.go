@@ -100,6 +100,7 @@ func newRun(ctx context.Context, e *Engine, s *session, req RunRequest) *run {
 		sink(ev)
 	}, e.now)
 	r.previews = newPreviewer(r.id, req.Preview, e.now)
+	r.emit.safe, r.previews.safe = e.redact, e.redact
 	r.wall = newWallClock(r.cfg.MaxWall, func() { r.cancel(errWall) })
 	r.ledger = sync.OnceValues(r.openLedger)
 	return r
@@ -440,6 +441,8 @@ func (r *run) end(state State, reason string) RunResult {
 	}
 	r.mu.Unlock()
 	slices.Sort(res.Files)
+	res = safeResult(r.e.redact, res)
+	reason = res.Reason
 	typ := RunCompleted
 	switch state {
 	case StateFailed, StateStopped, StateRefused:

@@ -104,7 +104,7 @@ func (t *turn) stageHeld(c *parser.Command, o *outcome, flow ledger.Flow) {
 	if err == nil {
 		err = led.Intent(t.r.effectCtx(), ledger.Intent{
 			Key: t.key(c), Tool: string(c.Name), Path: c.Path, Dest: c.Dest, Cmd: c.Cmd, NeedResult: c.NeedResult, Flow: flow,
-			ContentHash: contentHash(c, nil), Summary: summary(c), Content: encodeContent(c), Staged: true,
+			ContentHash: contentHash(c, nil), Summary: summary(c), Content: t.r.keepable(c), Staged: true,
 		})
 	}
 	if err != nil {

@@ -141,6 +141,8 @@ func (l *Ledger) intentOp(in Intent) (*op, error) {
 	if in.Via == "" {
 		in.Via = ViaDisk
 	}
+	l.texts(&in.Cmd, &in.Summary)
+	in.Args = l.raw(in.Args)
 	status := in.status()
 	at := l.stamp(in.At)
 	undo, content := newText(in.Undo), newText(in.Content)
@@ -284,6 +286,8 @@ func (l *Ledger) Outcome(o Outcome) error {
 
 func (l *Ledger) outcomeOp(o Outcome) *op {
 	at := l.stamp(o.At)
+	l.texts(&o.Error, &o.Stdout, &o.Stderr)
+	o.Notes = l.list(o.Notes)
 	o.Stdout, o.Stderr = cut(o.Stdout), cut(o.Stderr)
 	if o.ExitCode != nil {
 		code := *o.ExitCode
@@ -348,6 +352,8 @@ func (l *Ledger) RecordWith(c Command, content []byte) error {
 	if err != nil {
 		return err
 	}
+	l.texts(&c.Cmd, &c.Error, &c.Stdout, &c.Stderr, &c.Summary)
+	c.Args, c.Notes = l.raw(c.Args), l.list(c.Notes)
 	at := l.stamp(c.IntentAt)
 	c.IntentAt = fromMicros(at)
 	kept := newText(content)

@@ -33,6 +33,11 @@ type Options struct {
 	Now func() time.Time
 	// Log gets what went wrong in the background; nil = discarded.
 	Log *slog.Logger
+	// Redact and RedactJSON take out what must not be written down, from texts
+	// and from JSON; nil leaves all as it is. Texts that undo something are not
+	// changed: the caller leaves them out.
+	Redact     func(string) string
+	RedactJSON func([]byte) []byte
 	// FlushAfter is how long outcomes may wait for a commit; 0 = 200 ms.
 	FlushAfter time.Duration
 }
@@ -74,6 +79,12 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	}
 	if l.now == nil {
 		l.now = time.Now
+	}
+	if l.o.Redact == nil {
+		l.o.Redact = func(s string) string { return s }
+	}
+	if l.o.RedactJSON == nil {
+		l.o.RedactJSON = func(b []byte) []byte { return b }
 	}
 	if o.FlushAfter <= 0 {
 		o.FlushAfter = defaultFlushAfter

@@ -15,6 +15,7 @@ func (l *Ledger) StartSession(s Session) error {
 	if s.ID == "" {
 		return errors.New("ledger: a session needs an id")
 	}
+	l.texts(&s.Title)
 	at := l.stamp(s.Started)
 	s.Started = fromMicros(at)
 	b := body(s)
@@ -42,6 +43,7 @@ func (l *Ledger) StartRun(r Run) error {
 	if err != nil {
 		return err
 	}
+	l.texts(&r.Task)
 	at := l.stamp(r.Started)
 	r.Started, r.Ended, r.State, r.Counts = fromMicros(at), nil, RunRunning, nil
 	b := body(r)
@@ -161,6 +163,7 @@ func (l *Ledger) EndRun(run, state, reason string, usage json.RawMessage) error 
 		return err
 	}
 	at := l.stamp(time.Time{})
+	l.texts(&reason)
 	b := body(endBody{State: state, Reason: reason, Usage: usage})
 	u := nullText(usage)
 	err = l.w.put(&op{size: len(b), apply: func(t *txn) error {
@@ -198,7 +201,7 @@ func (l *Ledger) Event(run string, seq int64, typ string, body json.RawMessage) 
 		return err
 	}
 	at := l.stamp(time.Time{})
-	b := bytes.Clone(body)
+	b := bytes.Clone(l.raw(body))
 	return l.w.put(&op{size: len(b), lazy: true, apply: func(t *txn) error {
 		r, err := t.ensureRun(run, own, at)
 		if err != nil {
@@ -212,6 +215,7 @@ func (l *Ledger) Event(run string, seq int64, typ string, body json.RawMessage) 
 // Approval records a question to a person (no Decision) or its answer, without
 // a sync. The key need not be in the ledger: ID 0 stands for the whole run.
 func (l *Ledger) Approval(k Key, a Approval) error {
+	l.texts(&a.Subject, &a.Target)
 	return l.note(k, EventApproval, l.stamp(a.At), struct {
 		Key
 		Approval

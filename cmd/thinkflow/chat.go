@@ -15,6 +15,7 @@ import (
 	"thinkflow/agent"
 	"thinkflow/internal/chat"
 	"thinkflow/internal/config"
+	"thinkflow/internal/redact"
 	"thinkflow/internal/term"
 	"thinkflow/ledger"
 	"thinkflow/workspace"
@@ -64,14 +65,14 @@ func (c *chatCmd) Run(a *app) error {
 	for _, w := range loaded.Warnings {
 		talk.Notice(w)
 	}
-	log, closeLog, err := logger(&cfg, talk.LogWriter())
+	log, closeLog, err := logger(&cfg, talk.LogWriter(), a.redact)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
 	engine, ws, err := assemble(parts{
 		cfg: cfg, roots: []workspace.Root{{Dir: dir}}, file: loaded.File,
-		approver: talk.Approver(), notice: talk.Notice, log: log,
+		approver: talk.Approver(), notice: talk.Notice, log: log, redact: a.redact,
 	})
 	if err != nil {
 		return err
@@ -144,7 +145,7 @@ func chatLedger(ctx context.Context, state, dir string, screen *term.Renderer) e
 		screen.Notice("nothing was done here yet")
 		return nil
 	}
-	led, err := openLedger(ctx, state, dir, nil)
+	led, err := openLedger(ctx, state, dir, nil, &redact.Redactor{})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"thinkflow/agent"
 	"thinkflow/internal/config"
+	"thinkflow/internal/redact"
 	"thinkflow/internal/term"
 )
 
@@ -57,6 +58,15 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
+	redact         *redact.Redactor // knows the keys that were loaded
+	keys           keyRing          // nil = there is none
+}
+
+// keyRing is where keys are filed by endpoint.
+type keyRing interface {
+	Lookup(baseURL string) (key, source string, err error)
+	Set(baseURL, key string) error
+	Delete(baseURL string) error
 }
 
 // usageError is a mistake on the command line or in the configuration.
@@ -74,12 +84,16 @@ func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
 // run is the program. It returns the exit code; environ is as os.Environ has it.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) (code int) {
-	a := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, environ: environ}
+	return runWith(&app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, environ: environ}, args)
+}
+
+func runWith(a *app, args []string) (code int) {
+	a.redact = &redact.Redactor{}
 	var grammar cli
 	parser, err := kong.New(&grammar,
 		kong.Name("thinkflow"),
 		kong.Description("An agent that edits files while the model is still speaking."),
-		kong.Writers(stdout, stderr),
+		kong.Writers(a.stdout, a.stderr),
 		kong.Exit(func(c int) { panic(exitError(c)) }), // --help
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.UsageOnError(),
@@ -118,7 +132,7 @@ func (a *app) fail(err error) int {
 	if errors.Is(err, context.Canceled) && a.ctx.Err() != nil {
 		return exitCancelled
 	}
-	text := term.Visible(err.Error())
+	text := term.Visible(a.redact.String(err.Error()))
 	fmt.Fprintf(a.stderr, "thinkflow: %s\n", strings.ReplaceAll(text, "\n", "\nthinkflow: "))
 	var usage usageError
 	if errors.As(err, &usage) {
@@ -148,7 +162,13 @@ func (a *app) load(s *settings, flags map[string]string, editor map[string]any) 
 	if s.BaseURL != "" {
 		all["base_url"] = s.BaseURL
 	}
-	loaded, err := config.Load(config.Options{Env: a.env, Environ: a.environ, File: s.ConfigFile, Editor: editor, Flags: all})
+	o := config.Options{Env: a.env, Environ: a.environ, File: s.ConfigFile, Editor: editor, Flags: all}
+	if a.keys != nil {
+		o.KeyRing = a.keys.Lookup
+	}
+	loaded, err := config.Load(o)
+	// One that is too short to be told from text ("none") guards nothing.
+	_ = a.redact.Add(loaded.Config.Secrets()...)
 	if rerr := agent.RuleProblems(&loaded.Config); rerr != nil {
 		err = errors.Join(err, rerr)
 	}

@@ -34,16 +34,16 @@ type doctor struct {
 }
 
 func (d *doctor) ok(name, format string, args ...any) {
-	d.screen.Check("ok", name, fmt.Sprintf(format, args...), "")
+	d.screen.Check("ok", name, d.redact.String(fmt.Sprintf(format, args...)), "")
 }
 
 func (d *doctor) warn(name, hint, format string, args ...any) {
-	d.screen.Check("warn", name, fmt.Sprintf(format, args...), hint)
+	d.screen.Check("warn", name, d.redact.String(fmt.Sprintf(format, args...)), hint)
 }
 
 func (d *doctor) fail(name, hint, format string, args ...any) {
 	d.failed = true
-	d.screen.Check("fail", name, fmt.Sprintf(format, args...), hint)
+	d.screen.Check("fail", name, d.redact.String(fmt.Sprintf(format, args...)), hint)
 }
 
 func (c *doctorCmd) Run(a *app) error {

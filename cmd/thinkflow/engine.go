@@ -11,6 +11,7 @@ import (
 	"thinkflow/agent"
 	"thinkflow/agent/openai"
 	"thinkflow/internal/config"
+	"thinkflow/internal/redact"
 	"thinkflow/internal/trust"
 	"thinkflow/ledger"
 	"thinkflow/workspace"
@@ -25,6 +26,7 @@ type parts struct {
 	approver agent.Approver
 	notice   func(string)
 	log      *slog.Logger
+	redact   *redact.Redactor
 }
 
 // assemble makes workspace, model and engine. It touches neither network nor
@@ -46,13 +48,19 @@ func assemble(p parts) (*agent.Engine, *workspace.Workspace, error) {
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
+	safe := p.redact
+	if safe == nil {
+		safe = &redact.Redactor{}
+	}
+	_ = safe.Add(p.cfg.Secrets()...) // one that is too short guards nothing
 	engine := agent.New(agent.Options{
 		Config: p.cfg, Model: newModel(&p.cfg, p.log), Workspace: ws,
 		Ledger: func(ctx context.Context) (*ledger.Ledger, error) {
-			return openLedger(ctx, state, p.roots[0].Dir, p.log)
+			return openLedger(ctx, state, p.roots[0].Dir, p.log, safe)
 		},
 		Trust:  trust.Open(own[0], nil),
 		Shell:  shell(&p.cfg, state),
+		Redact: safe,
 		Editor: p.editor, Approver: p.approver, Notice: p.notice, Log: p.log,
 	})
 	return engine, ws, nil
@@ -95,8 +103,9 @@ func stateDir(c *config.Config, dir string) (string, error) {
 	return filepath.Join(root, "workspaces", filepath.Base(usual)), nil
 }
 
-func openLedger(ctx context.Context, state, dir string, log *slog.Logger) (*ledger.Ledger, error) {
+func openLedger(ctx context.Context, state, dir string, log *slog.Logger, safe *redact.Redactor) (*ledger.Ledger, error) {
 	return ledger.Open(ctx, ledger.Options{
+		Redact: safe.String, RedactJSON: safe.JSON,
 		Dir: state, Workspace: dir, Probe: workspace.ProbeFile, RemoveTemp: workspace.RemoveTemp, Log: log,
 	})
 }
@@ -121,8 +130,8 @@ func folder(dir string) (string, error) {
 	return abs, nil
 }
 
-// logger writes to the configured file, else to fallback.
-func logger(c *config.Config, fallback io.Writer) (*slog.Logger, func(), error) {
+// logger writes to the configured file, else to fallback, without secrets.
+func logger(c *config.Config, fallback io.Writer, safe *redact.Redactor) (*slog.Logger, func(), error) {
 	w, done := fallback, func() {}
 	if c.LogFile != "" {
 		f, err := os.OpenFile(c.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -131,5 +140,10 @@ func logger(c *config.Config, fallback io.Writer) (*slog.Logger, func(), error) 
 		}
 		w, done = f, func() { _ = f.Close() }
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: c.Level()})), done, nil
+	lines := redact.NewWriter(safe, w)
+	close := func() {
+		_ = lines.Flush()
+		done()
+	}
+	return slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{Level: c.Level()})), close, nil
 }

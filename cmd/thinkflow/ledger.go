@@ -56,11 +56,11 @@ func (f *ledgerFlags) open(a *app) (*ledger.Ledger, error) {
 		}
 		return nil, nil
 	}
-	log, _, err := logger(&loaded.Config, a.stderr)
+	log, _, err := logger(&loaded.Config, a.stderr, a.redact)
 	if err != nil {
 		return nil, err
 	}
-	led, err := openLedger(a.ctx, state, dir, log)
+	led, err := openLedger(a.ctx, state, dir, log, a.redact)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (c *lspCmd) Run(a *app) error {
 	// environment must not keep the server from answering: it is told when the
 	// engine is built.
 	loaded, _ := a.load(&c.settings, nil, nil)
-	log, closeLog, err := logger(&loaded.Config, a.stderr)
+	log, closeLog, err := logger(&loaded.Config, a.stderr, a.redact)
 	if err != nil {
 		log, closeLog = slog.New(slog.NewTextHandler(a.stderr, nil)), func() {}
 		log.Error("the log file cannot be opened; logging to standard error", "error", err)
@@ -67,7 +67,7 @@ func (c *lspCmd) backend(a *app, s lsp.Setup) (*lsp.Backend, error) {
 	}
 	engine, ws, err := assemble(parts{
 		cfg: loaded.Config, roots: s.Roots, file: loaded.File,
-		editor: s.Editor, approver: s.Approver, notice: s.Notice, log: s.Log,
+		editor: s.Editor, approver: s.Approver, notice: s.Notice, log: s.Log, redact: a.redact,
 	})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"thinkflow/internal/secretstore"
 	"thinkflow/internal/term"
 )
 
@@ -23,5 +24,7 @@ func main() {
 		term.ShowCursor(os.Stdout)
 		os.Exit(exitCancelled)
 	}()
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+	os.Exit(runWith(&app{
+		ctx: ctx, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), keys: secretstore.OS(),
+	}, os.Args[1:]))
 }

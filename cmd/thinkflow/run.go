@@ -106,14 +106,14 @@ type job struct {
 func (a *app) work(j job) error {
 	out := a.output(&j)
 	defer out.close()
-	log, closeLog, err := logger(&j.cfg, out.log)
+	log, closeLog, err := logger(&j.cfg, out.log, a.redact)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
 	engine, _, err := assemble(parts{
 		cfg: j.cfg, roots: []workspace.Root{{Dir: j.dir}}, file: j.file,
-		approver: out.approver, notice: out.notice, log: log,
+		approver: out.approver, notice: out.notice, log: log, redact: a.redact,
 	})
 	if err != nil {
 		return err

@@ -176,6 +176,22 @@ type Config struct {
 	APIKey Secret `key:"-"`
 
 	keyPath string
+	secrets []string // of the environment, in headers
+}
+
+// Secrets are the values that must be shown and written down nowhere: the key, and
+// what headers take from the environment.
+func (c *Config) Secrets() []string {
+	out := []string{c.APIKey.value}
+	for name, v := range c.Headers {
+		if secretHeader(name) {
+			out = append(out, v)
+			if _, token, ok := strings.Cut(v, " "); ok { // Bearer …
+				out = append(out, token)
+			}
+		}
+	}
+	return append(out, c.secrets...)
 }
 
 // KeyPath is KeyFile with the home folder in it; "" when it was not looked at.

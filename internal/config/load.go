@@ -33,6 +33,10 @@ type Options struct {
 	Editor map[string]any
 	// Flags holds values of the command line by key, as text.
 	Flags map[string]string
+	// KeyRing looks up the key of an endpoint, and says where it was; "" = there
+	// is none. It is asked only when neither the variable nor the file has a key;
+	// nil = there is no key ring.
+	KeyRing func(baseURL string) (key, source string, err error)
 	// GOOS replaces runtime.GOOS in tests.
 	GOOS string
 }
@@ -339,6 +343,7 @@ func (l *loader) check() {
 			if !ok {
 				l.fail(l.where("headers"), "headers."+name, "the environment variable %s is not set", v)
 			}
+			c.secrets = append(c.secrets, got)
 			return got
 		})
 	}
@@ -366,7 +371,8 @@ func secretHeader(name string) bool {
 	return false
 }
 
-// key resolves the API key: the variable that key_env names, else key_file.
+// key resolves the API key: the variable that key_env names, else key_file, else
+// the key ring.
 func (l *loader) key() {
 	c := &l.out.Config
 	if v := strings.TrimSpace(l.env(c.KeyEnv)); v != "" {
@@ -374,6 +380,7 @@ func (l *loader) key() {
 		return
 	}
 	if c.KeyFile == "" {
+		l.keyRing()
 		return
 	}
 	path := c.KeyFile
@@ -401,6 +408,21 @@ func (l *loader) key() {
 		return
 	}
 	c.APIKey, l.out.KeySource = NewSecret(v), Source("file "+path)
+}
+
+// keyRing takes the key that is filed under the endpoint.
+func (l *loader) keyRing() {
+	if l.o.KeyRing == nil || len(l.errs) > 0 {
+		return
+	}
+	key, source, err := l.o.KeyRing(l.out.Config.BaseURL)
+	if err != nil {
+		l.out.Warnings = append(l.out.Warnings, err.Error())
+		return
+	}
+	if key != "" {
+		l.out.Config.APIKey, l.out.KeySource = NewSecret(key), Source(source)
+	}
 }
 
 // Value is the key's value in c as one would write it, for display. Values of

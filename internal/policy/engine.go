@@ -213,6 +213,8 @@ func (l *list) match(r Request) (Rule, bool) {
 				return rule, true
 			}
 		}
+	case l.action == Git:
+		return l.rules[0], true
 	case l.action == Net:
 		for _, rule := range l.rules {
 			if matchHost(rule.Pattern, r.Subject) {

@@ -81,6 +81,12 @@ func TestDecide(t *testing.T) {
 		{"deny through a shell", []lists{user([]string{"bash"}, nil, []string{"bash git push"})}, Bash, "sh -c 'git push'", false, Deny, User, ""},
 		{"deny with an entry", []lists{user([]string{"bash git"}, nil, []string{"bash git push"})}, Bash, "git push", false, Deny, User, ""},
 
+		{"git", nil, Git, "", false, Ask, Default, "version control"},
+		{"git by rule", []lists{user([]string{"git"}, nil, nil)}, Git, "", false, Allow, User, "allow git"},
+		{"git denied", []lists{user([]string{"git"}, nil, []string{"git"})}, Git, "", false, Deny, User, "deny git"},
+		{"whatever a command reaches", []lists{user([]string{"net"}, nil, nil)}, Net, "", false, Allow, User, "allow net"},
+		{"one host is not the network", []lists{user([]string{"net *.example.org"}, nil, nil)}, Net, "", false, Ask, Default, ""},
+
 		{"host", []lists{user([]string{"net example.org"}, nil, nil)}, Net, "Example.org:443", false, Allow, User, ""},
 		{"host of another name", []lists{user([]string{"net example.org"}, nil, nil)}, Net, "example.org.evil.com:443", false, Ask, Default, ""},
 		{"sub-domains", []lists{user([]string{"net *.example.org"}, nil, nil)}, Net, "a.b.example.org", false, Allow, User, ""},

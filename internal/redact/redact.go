@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -113,6 +114,102 @@ func (r *Redactor) String(s string) string {
 	defer r.mu.RUnlock()
 	out, _ := r.text(s, false)
 	return out
+}
+
+// Values returns s without registered values; shapes stay. It is for text in
+// which a shape is more likely to be the subject than a secret: diffs, answers.
+func (r *Redactor) Values(s string) string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if len(r.values) == 0 {
+		return s
+	}
+	if r.marker == "" {
+		return ""
+	}
+	return r.redactValues(s)
+}
+
+// Holds reports whether a registered value is in one of the texts.
+func (r *Redactor) Holds(texts ...string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, v := range r.values {
+		for _, s := range texts {
+			if strings.Contains(s, v) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Tail is how many bytes at the end of s may be the beginning of a registered
+// value: hold them back until more comes.
+func (r *Redactor) Tail(s string) int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	most := 0
+	for _, v := range r.values {
+		for n := min(len(v)-1, len(s)); n > most; n-- {
+			if strings.HasPrefix(v, s[len(s)-n:]) {
+				most = n
+				break
+			}
+		}
+	}
+	return most
+}
+
+// JSON returns a JSON text without registered values, and without shapes in its
+// strings. What is no JSON is redacted as text.
+func (r *Redactor) JSON(raw []byte) []byte {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return []byte(r.String(string(raw)))
+	}
+	changed := false
+	v = r.walk(v, &changed)
+	if !changed {
+		return validJSON(r.Values(string(raw)))
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return []byte("null")
+	}
+	return validJSON(r.Values(strings.TrimSuffix(b.String(), "\n")))
+}
+
+// validJSON makes a string of what is no JSON any more: a value stood in a number.
+func validJSON(s string) []byte {
+	if !json.Valid([]byte(s)) {
+		if quoted, err := json.Marshal(s); err == nil {
+			return quoted
+		}
+	}
+	return []byte(s)
+}
+
+func (r *Redactor) walk(v any, changed *bool) any {
+	switch x := v.(type) {
+	case string:
+		s := r.String(x)
+		*changed = *changed || s != x
+		return s
+	case []any:
+		for i := range x {
+			x[i] = r.walk(x[i], changed)
+		}
+	case map[string]any:
+		for k, e := range x {
+			x[k] = r.walk(e, changed)
+		}
+	}
+	return v
 }
 
 // text redacts whole lines. inKey says that a private key began before them,

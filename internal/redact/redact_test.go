@@ -227,3 +227,34 @@ func FuzzVisible(f *testing.F) {
 		}
 	})
 }
+
+func TestTail(t *testing.T) {
+	r, err := New("sk-secret-value")
+	require.NoError(t, err)
+	for s, want := range map[string]int{"": 0, "x": 0, "a s": 1, "sk-secret": 9, "sk-secret-value": 0, "sk-secretsk-": 3} {
+		require.Equal(t, want, r.Tail(s), s)
+	}
+	require.Zero(t, (&Redactor{}).Tail("sk-"))
+}
+
+func TestValuesAndHolds(t *testing.T) {
+	r, err := New("sk-secret-value")
+	require.NoError(t, err)
+	require.Equal(t, "password=abcdef [redacted]", r.Values("password=abcdef sk-secret-value"))
+	require.True(t, r.Holds("x", "a sk-secret-value"))
+	require.False(t, r.Holds("x", "a sk-secret"))
+}
+
+func TestJSON(t *testing.T) {
+	r, err := New("sk-secret\"value", "12345678")
+	require.NoError(t, err)
+	for in, want := range map[string]string{
+		`{"b":1,"a":"x"}`:                           `{"b":1,"a":"x"}`, // as it was
+		`{"a":"sk-secret\"value"}`:                  `{"a":"[redacted]"}`,
+		`{"a":["x\nAPI_TOKEN=abcdef"],"n":1234567}`: `{"a":["x\nAPI_TOKEN=[redacted]"],"n":1234567}`,
+		`not sk-secret"value`:                       `not [redacted]`,
+	} {
+		require.Equal(t, want, string(r.JSON([]byte(in))))
+	}
+	require.NotContains(t, string(r.JSON([]byte(`{"n":12345678,"12345678":0}`))), "12345678")
+}

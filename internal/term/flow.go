@@ -50,7 +50,7 @@ func (f *flow) write(s string) {
 		s, f.torn = s[:len(s)-1], "\r"+f.torn
 	}
 	state := -1
-	for rest := Visible(s); rest != ""; {
+	for rest := visiblePiece(s); rest != ""; {
 		var c string
 		var w int
 		c, rest, w, state = uniseg.FirstGraphemeClusterInString(rest, state)
@@ -204,7 +204,7 @@ func (f *flow) end() {
 	if f.torn != "" {
 		t := f.torn
 		f.torn = ""
-		for _, r := range visible(t, true) {
+		for _, r := range VisibleName(t) {
 			f.add(string(r), 1)
 		}
 	}

@@ -45,7 +45,7 @@ func (p *prose) write(f *flow, s string) {
 	if strings.HasSuffix(s, "\r") { // may be half of a line break
 		s, p.torn = s[:len(s)-1], "\r"+p.torn
 	}
-	p.line += Visible(s)
+	p.line += visiblePiece(s)
 	for {
 		line, rest, ok := strings.Cut(p.line, "\n")
 		if !ok {
@@ -60,7 +60,7 @@ func (p *prose) write(f *flow, s string) {
 // end writes all that is held back.
 func (p *prose) end(f *flow) {
 	if p.torn != "" {
-		p.line += visible(p.torn, true)
+		p.line += VisibleName(p.torn)
 	}
 	if p.line != "" || p.begun {
 		p.feed(f, p.line, true)

@@ -1,72 +1,33 @@
 package term
 
 import (
-	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+
+	"thinkflow/internal/redact"
 )
 
 // tabWidth is the distance of tab stops, in cells.
 const tabWidth = 4
 
 // Visible makes everything visible that would steer a terminal or hide itself:
-// control characters become their pictures (ESC is ␛), direction overrides and
-// other invisible characters their number (<U+202E>). Line breaks and tabs stay;
-// CRLF becomes a line break. Joiners stay: scripts and emoji need them.
-func Visible(s string) string { return visible(s, false) }
+// see [redact.Visible].
+func Visible(s string) string { return redact.Visible(s) }
 
 // VisibleName is Visible for names and paths, on one line: line breaks, tabs
 // and joiners are shown too.
-func VisibleName(s string) string { return visible(s, true) }
+func VisibleName(s string) string { return redact.VisibleLine(s) }
 
-func visible(s string, name bool) string {
-	clean := true
-	for _, r := range s {
-		if hidden(r, name) {
-			clean = false
-			break
-		}
-	}
-	if clean && utf8.ValidString(s) {
-		return s
-	}
-	if !name {
-		s = strings.ReplaceAll(s, "\r\n", "\n")
-	}
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case !hidden(r, name):
-			b.WriteRune(r)
-		case r < 0x20:
-			b.WriteRune(0x2400 + r)
-		case r == 0x7f:
-			b.WriteRune('␡')
-		default:
-			fmt.Fprintf(&b, "<U+%04X>", r)
-		}
-	}
-	return b.String()
-}
-
-// hidden reports whether r must not reach a terminal as it is.
-func hidden(r rune, name bool) bool {
-	switch {
-	case r == '\n' || r == '\t':
-		return name
-	case r < 0x20, r >= 0x7f && r < 0xa0:
-		return true
-	case r < 0xa0:
-		return false
-	case r == 0x200c, r == 0x200d: // joiners
-		return name
-	case r == 0xad, r == 0x2028, r == 0x2029:
-		return true
-	}
-	return unicode.Is(unicode.Cf, r) // format characters: bidi, zero width, tags
+// visiblePiece is Visible for a piece of a stream: a joiner at its edge belongs
+// to a neighbour that is not here.
+func visiblePiece(s string) string {
+	const joiners = "\u200c\u200d\ufe0e\ufe0f"
+	mid := strings.TrimLeft(s, joiners)
+	head := s[:len(s)-len(mid)]
+	core := strings.TrimRight(mid, joiners)
+	return head + Visible(core) + mid[len(core):]
 }
 
 // cells is the width of a string that Visible has treated.

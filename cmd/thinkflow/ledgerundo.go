@@ -49,12 +49,12 @@ func (c *ledgerUndoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	log, closeLog, err := logger(&loaded.Config, a.stderr)
+	log, closeLog, err := logger(&loaded.Config, a.stderr, a.redact)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
-	engine, _, err := assemble(parts{cfg: loaded.Config, roots: []workspace.Root{{Dir: dir}}, file: loaded.File, log: log})
+	engine, _, err := assemble(parts{cfg: loaded.Config, roots: []workspace.Root{{Dir: dir}}, file: loaded.File, log: log, redact: a.redact})
 	if err != nil {
 		return err
 	}

@@ -44,12 +44,12 @@ func (a *app) reviewing(s *settings, dir string) (*agent.Engine, *workspace.Work
 	if dir, err = folder(dir); err != nil {
 		return nil, nil, nil, err
 	}
-	log, closeLog, err := logger(&loaded.Config, a.stderr)
+	log, closeLog, err := logger(&loaded.Config, a.stderr, a.redact)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	engine, ws, err := assemble(parts{
-		cfg: loaded.Config, roots: []workspace.Root{{Dir: dir}}, file: loaded.File, log: log,
+		cfg: loaded.Config, roots: []workspace.Root{{Dir: dir}}, file: loaded.File, log: log, redact: a.redact,
 		notice: func(m string) { fmt.Fprintln(a.stderr, "thinkflow: "+term.Visible(m)) },
 	})
 	if err != nil {

@@ -55,14 +55,15 @@ func (c *serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	log, closeLog, err := logger(&loaded.Config, a.stderr)
+	_ = a.redact.Add(token)
+	log, closeLog, err := logger(&loaded.Config, a.stderr, a.redact)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
 	late := &lateApprover{}
 	engine, _, err := assemble(parts{
-		cfg: loaded.Config, roots: []workspace.Root{{Dir: dir}}, file: loaded.File, approver: late, log: log,
+		cfg: loaded.Config, roots: []workspace.Root{{Dir: dir}}, file: loaded.File, approver: late, log: log, redact: a.redact,
 		notice: func(s string) { fmt.Fprintln(a.stderr, "thinkflow: "+term.Visible(s)) },
 	})
 	if err != nil {

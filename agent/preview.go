@@ -6,6 +6,7 @@ import (
 
 	"thinkflow/internal/redact"
 	"thinkflow/parser"
+	"thinkflow/workspace"
 )
 
 // Preview is a piece of a command's body that arrived before the command was
@@ -23,6 +24,20 @@ type Preview struct {
 	Delta   string `json:"delta"`
 	Bytes   int    `json:"bytes"` // of this part so far
 	Closed  bool   `json:"closed,omitempty"`
+	// Place is where the new text will stand: with the preview that closes an
+	// <old> whose text was found, in one place.
+	Place *PreviewPlace `json:"place,omitempty"`
+}
+
+// PreviewPlace is what an <old> matched: lines from 0, the end exclusive, and
+// the text itself. The file may still change before the command runs.
+type PreviewPlace struct {
+	Line    int    `json:"line"`
+	EndLine int    `json:"endLine"`
+	Path    string `json:"path"` // real
+	Old     string `json:"old"`  // as the file has it
+	// Version of the open document that was looked at.
+	Version *int32 `json:"version,omitempty"`
 }
 
 // previewer coalesces previews to at most 20 a second and part.
@@ -35,6 +50,7 @@ type previewer struct {
 	mu    sync.Mutex // guards all below
 	held  *Preview
 	delta []byte
+	old   []byte // text of the <old> that comes in; at most maxPreviewOld of it
 	last  time.Time
 	timer *time.Timer
 }
@@ -57,6 +73,17 @@ func (r *run) preview(turn int, o *parser.Opening, p parser.Progress) {
 		pv.held = &Preview{Run: pv.run, Turn: turn, ID: o.ID, Channel: string(o.Channel), Name: string(o.Name), Path: o.Path, Part: partNames[p.Part], Pair: p.Pair}
 	}
 	pv.delta = append(pv.delta, p.Delta...)
+	if p.Part == parser.PartOld {
+		if p.Total == len(p.Delta) {
+			pv.old = pv.old[:0]
+		}
+		if len(pv.old) <= maxPreviewOld {
+			pv.old = append(pv.old, p.Delta...)
+		}
+		if p.Closed && len(pv.old) <= maxPreviewOld {
+			pv.held.Place = r.place(o.Path, string(pv.old))
+		}
+	}
 	pv.held.Bytes, pv.held.Closed = p.Total, p.Closed
 	wait := textInterval - pv.now().Sub(pv.last)
 	switch {
@@ -67,6 +94,30 @@ func (r *run) preview(turn int, o *parser.Opening, p parser.Progress) {
 	default:
 		pv.timer.Reset(wait)
 	}
+}
+
+// maxPreviewOld bounds the <old> that is looked for ahead of its command, in
+// bytes.
+const maxPreviewOld = 64 << 10
+
+// place finds where an <old> stands, as the command will, but asking nobody and
+// changing nothing; nil when it is not found in one place.
+func (r *run) place(path, old string) *PreviewPlace {
+	ch, err := r.e.ws.Plan(workspace.Op{Kind: workspace.OpEdit, Path: path, Pairs: []workspace.Pair{{Old: old}}})
+	if err != nil || len(ch.Edits) != 1 || ch.Target.Protected {
+		return nil
+	}
+	text, e := ch.Before.Text, ch.Edits[0]
+	lines := lineCounter{s: text}
+	p := &PreviewPlace{Line: lines.line(e.Start), Path: ch.Target.Abs, Old: text[e.Start:e.End]}
+	p.EndLine = lines.line(e.End)
+	if e.End > 0 && text[e.End-1] != '\n' && e.End < len(text) {
+		p.EndLine++ // it ends inside of that line
+	}
+	if ch.Before.Open {
+		p.Version = &ch.Before.Version
+	}
+	return p
 }
 
 func (pv *previewer) flush() {

@@ -38,6 +38,10 @@ type Call struct {
 	Prefix int `json:"prefix"`
 	Canon  int `json:"canon"`
 
+	// Late is the most by which a token came behind its time because this machine
+	// did not wake the model up.
+	Late time.Duration `json:"late,omitempty"`
+
 	body []byte
 	said string
 	acts bool // the answer asked for something
@@ -151,9 +155,9 @@ func (s *simulated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		pieces = s.player.answer(rq)
 	}
 	u := counted{Input: rq.tokens(), Cached: s.Calls()[n].Prefix / tokenChars}
-	out, cut := s.play(w, r, form, rq, pieces, u)
+	out, cut, late := s.play(w, r, form, rq, pieces, u)
 	s.change(n, func(c *Call) {
-		c.Took, c.Input, c.Cached, c.Output, c.Cut = time.Since(c.At), u.Input, u.Cached, tokens(len(out)), cut
+		c.Took, c.Input, c.Cached, c.Output, c.Cut, c.Late = time.Since(c.At), u.Input, u.Cached, tokens(len(out)), cut, late
 		c.said, c.acts = out, strings.Contains(out, "<tf-") || slices.ContainsFunc(pieces, func(p piece) bool { return p.call != "" })
 	})
 }
@@ -165,9 +169,9 @@ func (rq *request) tokens() int { return tokens(len(rq.body)) }
 
 func tokens(bytes int) int { return (bytes + tokenChars - 1) / tokenChars }
 
-// play sends the pieces at the pace and returns what was sent, and whether the
-// agent went away before the end.
-func (s *simulated) play(w http.ResponseWriter, r *http.Request, form wire, rq *request, pieces []piece, u counted) (string, bool) {
+// play sends the pieces at the pace and returns what was sent, whether the agent
+// went away before the end, and how late this machine was.
+func (s *simulated) play(w http.ResponseWriter, r *http.Request, form wire, rq *request, pieces []piece, u counted) (said string, cut bool, late time.Duration) {
 	began := time.Now()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
@@ -179,7 +183,8 @@ func (s *simulated) play(w http.ResponseWriter, r *http.Request, form wire, rq *
 	// wait keeps to the clock of the whole answer, so that delays do not add up.
 	wait := func() bool {
 		at := s.pace.First + time.Duration(float64(sentTokens)/s.pace.Rate*float64(time.Second))
-		d := time.Until(began.Add(time.Duration(float64(at) / s.pace.Speed)))
+		due := began.Add(time.Duration(float64(at) / s.pace.Speed))
+		d := time.Until(due)
 		if d <= 0 {
 			return r.Context().Err() == nil
 		}
@@ -187,6 +192,7 @@ func (s *simulated) play(w http.ResponseWriter, r *http.Request, form wire, rq *
 		defer t.Stop()
 		select {
 		case <-t.C:
+			late = max(late, time.Since(due))
 			return true
 		case <-r.Context().Done():
 			return false
@@ -214,35 +220,35 @@ func (s *simulated) play(w http.ResponseWriter, r *http.Request, form wire, rq *
 		return true
 	}
 	if !wait() {
-		return "", true
+		return "", true, late
 	}
 	a := form.open(w, rq)
 	calls := 0
 	for _, p := range pieces {
 		if p.call == "" {
 			if !stream(p.text, a.text) {
-				return out.String(), true
+				return out.String(), true, late
 			}
 			continue
 		}
 		sentTokens += tokens(len(p.call))
 		out.WriteString(p.call)
 		if !wait() {
-			return out.String(), true
+			return out.String(), true, late
 		}
 		a.call(calls, p)
 		calls++
 		if !stream(p.args, a.args) {
-			return out.String(), true
+			return out.String(), true, late
 		}
 		a.callEnd()
 	}
 	if !wait() { // the last token takes its time as well
-		return out.String(), true
+		return out.String(), true, late
 	}
 	u.Output = tokens(out.Len())
 	a.end(calls, u)
-	return out.String(), false
+	return out.String(), false, late
 }
 
 // staticFiles serves a folder.

@@ -67,6 +67,11 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Pace.Speed <= 0 {
 		o.Pace.Speed = 1
 	}
+	out, err := filepath.Abs(o.Out)
+	if err != nil {
+		return nil, err
+	}
+	o.Out = out
 	o.Repeats = max(o.Repeats, 1)
 	o.Jobs = max(o.Jobs, 1)
 	rep := &Report{Made: time.Now().UTC(), Machine: fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),

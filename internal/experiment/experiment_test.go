@@ -79,7 +79,7 @@ func TestValidators(t *testing.T) {
 // TestFloors: calls that no agent of this kind can save.
 func TestFloors(t *testing.T) {
 	want := map[string]int{"novel": 2, "novel-named": 1, "edits": 2, "edits-named": 1, "repair": 3, "repair-named": 2,
-		"long": 1, "mixed": 4, "rework": 4, "survey": 2, "frontend": 2}
+		"long": 1, "mixed": 4, "rework": 4, "errands": 7, "survey": 2, "frontend": 2}
 	for _, task := range Tasks() {
 		f := FloorOf(&task, quick)
 		if f.Calls != want[task.Name] {
@@ -288,6 +288,7 @@ func TestOurs(t *testing.T) {
 			t.Errorf("%s: %s, wanted %s", b.What, b.Got, b.Wanted)
 		}
 	}
+	throughTheProxy(t, bin)
 	if err := rep.Save(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -300,5 +301,31 @@ func TestOurs(t *testing.T) {
 	lines.Buffer(nil, 1<<20)
 	if !lines.Scan() || !strings.Contains(lines.Text(), `"request":{`) {
 		t.Errorf("no request was kept: %.200s", lines.Text())
+	}
+}
+
+// throughTheProxy is a run as against a real endpoint, which here is a simulated
+// one behind the proxy.
+func throughTheProxy(t *testing.T, bin string) {
+	t.Helper()
+	task := edits(false)
+	up, err := simulate(newPlayer(&task, Parallel, ""), quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer up.Close()
+	rep, err := Run(context.Background(), Options{
+		Out: t.TempDir(), Binary: bin, Tasks: []string{"edits"}, Only: []string{barAgent}, Prompts: 1,
+		Live: &Live{BaseURL: up.URL() + "/v1", Key: "real"}, Models: []string{"some-model"}, Repeats: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := up.Calls()
+	if r := rep.Results[0]; !r.OK || r.Calls != 2 || r.Input != seen[0].Input+seen[1].Input || r.Cached != seen[1].Cached || r.Model != "some-model" {
+		t.Errorf("through the proxy: %+v", r)
+	}
+	if md := rep.Markdown(); strings.Contains(md, "simulated**") || !strings.Contains(md, "| some-model | 1/1 | 2 |") {
+		t.Errorf("report:\n%s", md)
 	}
 }

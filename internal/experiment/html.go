@@ -60,6 +60,9 @@ func (r *Report) HTML() ([]byte, error) {
 		data.Sections = append(data.Sections, s)
 	}
 	for _, x := range r.Results {
+		if x.OK && x.Prompts > 1 {
+			x.Failure, x.Detail = "mended after validation", x.Mended[0]
+		}
 		if x.Failure != "" {
 			data.Failed = append(data.Failed, x)
 		}
@@ -93,16 +96,20 @@ func (r *Report) failureKinds() []kindCount {
 	var out []kindCount
 next:
 	for _, x := range r.Results {
-		if x.Failure == "" {
+		kind := x.Failure
+		if x.OK && x.Prompts > 1 {
+			kind = "mended after validation"
+		}
+		if kind == "" {
 			continue
 		}
 		for i := range out {
-			if out[i].Agent == x.Agent && out[i].Kind == x.Failure {
+			if out[i].Agent == x.Agent && out[i].Kind == kind {
 				out[i].Count++
 				continue next
 			}
 		}
-		out = append(out, kindCount{x.Agent, x.Failure, 1})
+		out = append(out, kindCount{x.Agent, kind, 1})
 	}
 	return out
 }
@@ -137,20 +144,22 @@ func (r *Report) overview() (tasks []string, charts []template.HTML) {
 	if len(tasks) == 0 {
 		return nil, nil
 	}
-	var calls, input []bar
+	var calls, input, weighed []bar
 	for _, k := range keys {
-		c, i, cached := 0.0, 0.0, 0.0
+		c, i, cached, w := 0.0, 0.0, 0.0, 0.0
 		for _, t := range tasks {
 			x := byTask[t][k]
 			c += float64(x.Calls)
 			i += math.Max(float64(x.Input), 0)
 			cached += math.Max(float64(x.Cached), 0)
+			w += math.Max(x.weighed(), 0)
 		}
 		label, ours := k.agent+" · "+k.with, strings.HasPrefix(k.agent, "thinkflow")
 		calls = append(calls, bar{label: label, value: c, ours: ours})
 		input = append(input, bar{label: label, value: i, part: cached, ours: ours})
+		weighed = append(weighed, bar{label: label, value: w, ours: ours})
 	}
-	return tasks, []template.HTML{chart("Calls", "%.0f", calls), chart("Input tokens (dark: cached)", "%.0f", input)}
+	return tasks, []template.HTML{chart("Calls", "%.0f", calls), chart("Input tokens (dark: cached)", "%.0f", input), chart("Input tokens, cached ones at a tenth", "%.0f", weighed)}
 }
 
 // charts are the charts of a task.

@@ -42,11 +42,11 @@ func (r *Report) Markdown() string {
 	}
 	for _, t := range r.Tasks {
 		p("### %s: %s\n\n> %s\n\n", t.Name, t.Title, strings.ReplaceAll(t.Prompt, "\n", "\n> "))
-		p("| agent | %s | done | calls | input | cached | output | first request KB | prefix again | first file s | start s | wall s |", with)
+		p("| agent | %s | done | calls | input | cached | weighed | output | first request KB | prefix again | first file s | start s | wall s |", with)
 		if r.Simulated {
 			p(" least s |")
 		}
-		p("\n|---|---|---|---|---|---|---|---|---|---|---|---|")
+		p("\n|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 		if r.Simulated {
 			p("---|")
 		}
@@ -65,10 +65,11 @@ func (r *Report) Markdown() string {
 				}
 				return "–"
 			}
-			p("| %s | %s | %d/%d | %s | %s | %s | %s | %s | %s | %s | %s | %s |", x.agent, x.with, len(g), len(x.results),
+			p("| %s | %s | %d/%d | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |", x.agent, x.with, len(g), len(x.results),
 				cell("%.0f", func(r Result) float64 { return float64(r.Calls) }),
 				cell("%.0f", func(r Result) float64 { return float64(r.Input) }),
 				cell("%.0f", func(r Result) float64 { return float64(r.Cached) }),
+				cell("%.0f", func(r Result) float64 { return r.weighed() }),
 				cell("%.0f", func(r Result) float64 { return float64(r.Output) }),
 				cell("%.1f", func(r Result) float64 { return float64(r.First) / 1000 }),
 				optional("%.0f %%", func(r Result) float64 { return r.Reuse * 100 }),
@@ -85,6 +86,10 @@ func (r *Report) Markdown() string {
 	p("## Failures\n\n")
 	none := true
 	for _, x := range r.Results {
+		if x.OK && x.Prompts > 1 {
+			none = false
+			p("- %s, %s, %s%s: right only after %d prompts; the first check said: %s\n", x.Task, x.Agent, x.Style, modelOf(r, x), x.Prompts, strings.ReplaceAll(x.Mended[0], "\n", "; "))
+		}
 		if x.Failure != "" {
 			none = false
 			p("- %s, %s, %s%s: %s after %d prompt(s): %s\n", x.Task, x.Agent, x.Style, modelOf(r, x), x.Failure, x.Prompts, strings.ReplaceAll(x.Detail, "\n", "; "))
@@ -94,7 +99,7 @@ func (r *Report) Markdown() string {
 		p("None.\n")
 	}
 	if pairs := r.pairs(barAgent); len(pairs) > 0 {
-		p("\n## Pairs\n\nOther ÷ %s, over the repeats that both did well; a pair in which one side failed is left out.\n\n| task | %s | other | pairs | left out | calls | input | wall |\n|---|---|---|---|---|---|---|---|\n", barAgent, with)
+		p("\n## Pairs\n\nOther ÷ %s, over the repeats that both did well; a pair in which one side failed is left out.\n\n| task | %s | other | pairs | left out | calls | input | weighed | wall |\n|---|---|---|---|---|---|---|---|---|\n", barAgent, with)
 		for _, x := range pairs {
 			q := func(f float64) string {
 				if f == 0 {
@@ -102,7 +107,7 @@ func (r *Report) Markdown() string {
 				}
 				return fmt.Sprintf("%.2f", f)
 			}
-			p("| %s | %s | %s | %d | %d | %s | %s | %s |\n", x.Task, x.With, x.B, x.Both, x.Left, q(x.Calls), q(x.Input), q(x.Wall))
+			p("| %s | %s | %s | %d | %d | %s | %s | %s | %s |\n", x.Task, x.With, x.B, x.Both, x.Left, q(x.Calls), q(x.Input), q(x.Weighed), q(x.Wall))
 		}
 	}
 	return b.String()
@@ -117,11 +122,17 @@ func modelOf(r *Report, x Result) string {
 
 func (r *Report) intro() string {
 	if !r.Simulated {
-		return fmt.Sprintf("Measured %s on %s, against real endpoints, %d repeat(s) of each, %d at the same time. Tokens are what the provider reports; \"not reported\" is not 0. Shown are medians with the least and the most.", r.Made.Format("2 January 2006"), r.Machine, r.Repeats, r.Jobs)
+		return fmt.Sprintf("Measured %s on %s, against real endpoints, %d repeat(s) of each, %d at the same time. Tokens are what the provider reports; \"not reported\" is not 0. Shown are medians with the least and the most; *weighed* is the input with its cached part at a tenth.", r.Made.Format("2 January 2006"), r.Machine, r.Repeats, r.Jobs)
 	}
 	s := fmt.Sprintf("**The model is simulated**: %g s to the first token, %g tokens a second, %d characters a token. It knows the tasks, sees only what stands in the request, and uses tags where the prompt teaches them, else the offered tools by their schema. Agents and times are real: measured %s on %s, %d runs at the same time.", r.Pace.First.Seconds(), r.Pace.Rate, tokenChars, r.Made.Format("2 January 2006"), r.Machine, r.Jobs)
 	if r.Pace.Speed != 1 {
 		s += fmt.Sprintf(" The model ran %g times as fast and times were multiplied by %g, which exaggerates what the agents themselves take.", r.Pace.Speed, r.Pace.Speed)
 	}
-	return s + "\n\nA *serial* caller asks for one thing in an answer, a *parallel* one for all that do not need each other's results; commands in tags stand together in both, because nothing ends the answer between them. Input tokens are bytes of the request ÷ 4; cached ones the common prefix with an earlier request, ÷ 4; *least* is calls × time to first token + output ÷ rate of that very run. What a simulation cannot show is whether a real model keeps to the form of tags, also when its own tags are stripped from the history: `make experiment` has `--live` for that.\n\n`tags strip`, `tags stub` and `tags keep` are the settings of `history`; `native` is `protocol: native`."
+	again, late := 0, Seconds(0)
+	for _, x := range r.Results {
+		again += x.Again
+		late = max(late, x.Late)
+	}
+	s += fmt.Sprintf(" The machine was busy: a run in which it did not wake the model for more than %g s was made again, at most twice (%d times); the most that was left is %.2f s.", lateness.Seconds(), again, float64(late))
+	return s + "\n\nA *serial* caller asks for one thing in an answer, a *parallel* one for all that do not need each other's results; commands in tags stand together in both, because nothing ends the answer between them. Input tokens are bytes of the request ÷ 4; cached ones the common prefix with an earlier request, ÷ 4; *weighed* is the input with its cached part at a tenth; *least* is calls × time to first token + output ÷ rate of that very run. What a simulation cannot show is whether a real model keeps to the form of tags, also when its own tags are stripped from the history: `make experiment` has `--live` for that.\n\n`tags strip`, `tags stub` and `tags keep` are the settings of `history`; `native` is `protocol: native`."
 }

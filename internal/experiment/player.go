@@ -46,7 +46,8 @@ type player struct {
 	stages  []Stage
 	done    map[*Action]bool
 	tries   map[*Action]int
-	looked  map[string]int // reads for the sake of an edit, by path
+	afresh  map[string]bool // files to be looked at again after a failed validation
+	looked  map[string]int  // reads for the sake of an edit, by path
 	last    []sent
 	tags    bool // the last answer had tags
 	answers int
@@ -54,7 +55,7 @@ type player struct {
 }
 
 func newPlayer(t *Task, style Style, dir string) *player {
-	p := &player{task: t, style: style, dir: dir, done: map[*Action]bool{}, tries: map[*Action]int{}, looked: map[string]int{}}
+	p := &player{task: t, style: style, dir: dir, done: map[*Action]bool{}, tries: map[*Action]int{}, looked: map[string]int{}, afresh: map[string]bool{}}
 	p.stages = slices.Clone(t.Stages)
 	for i, s := range p.stages {
 		p.stages[i].Actions = slices.Clone(s.Actions)
@@ -96,7 +97,7 @@ func (p *player) settle(rq *request) {
 		for _, a := range s.actions {
 			switch {
 			case !told || strings.Contains(result, "not executed") || strings.Contains(result, ": skipped: "):
-			case a.Fix != nil || strings.Contains(result, ": not applied ["):
+			case a.Fix != nil && !p.has(a) || strings.Contains(result, ": not applied ["):
 				p.failed(a)
 			default:
 				p.done[a] = true
@@ -128,6 +129,12 @@ func (p *player) settleTags(rq *request) {
 	}
 }
 
+// has tells whether the text that the action brings stands in the file: some
+// agents put an edit where it nearly matches, and say so.
+func (p *player) has(a *Action) bool {
+	return strings.Contains(Work{Dir: p.dir}.read(a.Path), a.New)
+}
+
 // failed replaces the action by what the model sends instead; after three tries
 // it gives up.
 func (p *player) failed(a *Action) {
@@ -148,16 +155,49 @@ func (p *player) redo(message string) {
 	defer p.mu.Unlock()
 	p.last = nil
 	clear(p.looked)
+	rewrite := Stage{Say: "I write it anew."}
+	for path := range p.task.Files {
+		if want := p.task.wanted(path); strings.Contains(message, path) && want != p.task.Files[path] {
+			rewrite.Actions = append(rewrite.Actions, Action{Kind: Write, Path: path, Body: want})
+		}
+	}
+	defer func() { // when no edit is missing and it is wrong all the same
+		for _, s := range p.stages {
+			for i := range s.Actions {
+				if !p.done[&s.Actions[i]] {
+					return
+				}
+			}
+		}
+		p.stages = append(p.stages, rewrite)
+	}()
 	for _, s := range p.stages {
 		for i := range s.Actions {
 			a := &s.Actions[i]
 			if a.Path == "" || a.Kind == Read || !strings.Contains(message, a.Path) {
 				continue
 			}
+			p.afresh[a.Path] = true
 			now := Work{Dir: p.dir}.read(a.Path)
 			p.done[a] = a.Kind == Edit && !strings.Contains(now, a.Old) || a.Kind == Write && now == a.Body
 		}
 	}
+}
+
+// wanted is a file of the beginning with all edits.
+func (t *Task) wanted(path string) string {
+	text := t.Files[path]
+	for _, s := range t.Stages {
+		for _, a := range s.Actions {
+			if a.Fix != nil {
+				a = *a.Fix
+			}
+			if a.Kind == Edit && a.Path == path {
+				text = strings.Replace(text, a.Old, a.New, 1)
+			}
+		}
+	}
+	return text
 }
 
 // next is what is left of each stage, with the reads before them that are needed
@@ -187,8 +227,9 @@ func (p *player) next(rq *request) []left {
 			if a.Fix != nil {
 				old = a.Fix.Old
 			}
-			if a.Kind == Edit && !have[a.Path] && p.looked[a.Path] < 3 && !visible(rq.text, old) {
+			if a.Kind == Edit && !have[a.Path] && p.looked[a.Path] < 3 && (p.afresh[a.Path] || !visible(rq.text, old)) {
 				have[a.Path] = true
+				delete(p.afresh, a.Path)
 				p.looked[a.Path]++
 				look.actions = append(look.actions, &Action{Kind: Read, Path: a.Path})
 			}
@@ -362,8 +403,8 @@ func (rq *request) callFor(a *Action, dir string) (piece, error) {
 		cmd = "cat " + a.Path
 	case Write:
 		cmd = "mkdir -p \"$(dirname " + a.Path + ")\" && cat > " + a.Path + " <<'END_OF_FILE'\n" + a.Body + "END_OF_FILE"
-	case Edit:
-		return piece{}, fmt.Errorf("no tool for an edit is offered")
+	case Edit: // agents that know patches take them from the shell
+		cmd = "apply_patch <<'END_OF_PATCH'\n" + patch(a) + "END_OF_PATCH"
 	}
 	if a.Kind != Bash {
 		return rq.callFor(&Action{Kind: Bash, Cmd: cmd}, dir)
@@ -395,21 +436,25 @@ func (rq *request) patchFor(a *Action) (piece, bool) {
 	if i < 0 || a.Kind != Write && a.Kind != Edit {
 		return piece{}, false
 	}
+	t := rq.tools[i]
+	if t.custom {
+		return piece{call: t.name, custom: true, args: patch(a)}, true
+	}
+	return finishCall(t, map[string]any{t.schema.pick([]string{"input", "patch"}): patch(a)}), true
+}
+
+// patch is the action in the form of apply_patch.
+func patch(a *Action) string {
 	prefixed := func(by, s string) string {
 		return by + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n"+by) + "\n"
 	}
-	patch := "*** Begin Patch\n"
+	p := "*** Begin Patch\n"
 	if a.Kind == Write {
-		patch += "*** Add File: " + a.Path + "\n" + prefixed("+", a.Body)
+		p += "*** Add File: " + a.Path + "\n" + prefixed("+", a.Body)
 	} else {
-		patch += "*** Update File: " + a.Path + "\n@@\n" + prefixed("-", a.Old) + prefixed("+", a.New)
+		p += "*** Update File: " + a.Path + "\n@@\n" + prefixed("-", a.Old) + prefixed("+", a.New)
 	}
-	patch += "*** End Patch\n"
-	t := rq.tools[i]
-	if t.custom {
-		return piece{call: t.name, custom: true, args: patch}, true
-	}
-	return finishCall(t, map[string]any{t.schema.pick([]string{"input", "patch"}): patch}), true
+	return p + "*** End Patch\n"
 }
 
 // spelled is the path as the tool wants it.

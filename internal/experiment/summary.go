@@ -84,13 +84,26 @@ func (s spread) text(format string) string {
 	return fmt.Sprintf(format+" ("+format+"–"+format+")", s.median, s.min, s.max)
 }
 
+// cachedPrice is what cached input costs beside other input, for a weight of
+// both together: a tenth is common.
+const cachedPrice = 0.1
+
+// weighed is the input with the cached part at its price; -1 = not reported.
+func (r *Result) weighed() float64 {
+	if r.Input < 0 || r.Cached < 0 {
+		return -1
+	}
+	return float64(r.Input-r.Cached) + cachedPrice*float64(r.Cached)
+}
+
 // Pair compares two agents with the same task and model, over the repeats that
 // both of them did well.
 type Pair struct {
 	Task, With, A, B string
 	Both, Left       int     // repeats that count, and that were left out
 	Calls            float64 // B ÷ A, medians of the ratios; 0 = unknown
-	Input, Wall      float64
+	Input, Weighed   float64
+	Wall             float64
 }
 
 // pairs compares base with every other agent.
@@ -115,7 +128,7 @@ func (r *Report) pairs(base string) []Pair {
 
 func pairOf(a, b row) Pair {
 	p := Pair{Task: a.task, With: a.with, A: a.agent, B: b.agent}
-	var ratios [3][]Result // carried as Input
+	var ratios [4][]Result // carried as Input
 	for _, x := range a.results {
 		for _, y := range b.results {
 			if x.Repeat != y.Repeat {
@@ -126,14 +139,14 @@ func pairOf(a, b row) Pair {
 				continue
 			}
 			p.Both++
-			for i, q := range [3][2]float64{{float64(x.Calls), float64(y.Calls)}, {float64(x.Input), float64(y.Input)}, {float64(x.Wall), float64(y.Wall)}} {
+			for i, q := range [4][2]float64{{float64(x.Calls), float64(y.Calls)}, {float64(x.Input), float64(y.Input)}, {x.weighed(), y.weighed()}, {float64(x.Wall), float64(y.Wall)}} {
 				if q[0] > 0 && q[1] > 0 {
 					ratios[i] = append(ratios[i], Result{Reuse: q[1] / q[0]})
 				}
 			}
 		}
 	}
-	for i, to := range []*float64{&p.Calls, &p.Input, &p.Wall} {
+	for i, to := range []*float64{&p.Calls, &p.Input, &p.Weighed, &p.Wall} {
 		*to = spreadOf(ratios[i], func(r Result) float64 { return r.Reuse }).median
 	}
 	return p

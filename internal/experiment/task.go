@@ -99,7 +99,7 @@ func (w Work) files() []string {
 
 // Tasks are all tasks, in the order of the tables.
 func Tasks() []Task {
-	return []Task{novel(false), novel(true), edits(false), edits(true), repair(false), repair(true), long(), mixed(), rework(), survey(), frontEnd()}
+	return []Task{novel(false), novel(true), edits(false), edits(true), repair(false), repair(true), long(), mixed(), rework(), errands(), survey(), frontEnd()}
 }
 
 // Lay writes the folder as it is at the beginning.

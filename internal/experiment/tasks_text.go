@@ -167,6 +167,34 @@ func rework() Task {
 	return t
 }
 
+// errands: texts are written, then six things follow that have nothing to do with
+// them. It shows what it costs to carry along what was written.
+func errands() Task {
+	t := Task{
+		Name: "errands", Title: "four texts, then six steps that do not need them", Files: archive("errands"), Needs: []string{"sh"},
+		Prompt:  "Write four texts about a salt road, texts/1.md to texts/4.md, each with a heading and about 3,000 characters. Then run `sh step.sh begin`: it prints a word, with which it is to be run next, and so on, until it prints that it is over. Say the last word.",
+		Closing: "The last word is anchor.",
+	}
+	s := Stage{Say: "The texts."}
+	for i := 1; i <= 4; i++ {
+		s.Actions = append(s.Actions, Action{Kind: Write, Path: fmt.Sprintf("texts/%d.md", i), Body: strings.Replace(chapter(i, chapters[i], 3100), "Chapter", "Text", 1)})
+	}
+	t.Stages = []Stage{s}
+	for _, word := range []string{"begin", "lantern", "gull", "barrel", "ledger", "anchor"} {
+		t.Stages = append(t.Stages, Stage{Say: "On with " + word + ".", Actions: []Action{{Kind: Bash, Cmd: "sh step.sh " + word}}})
+	}
+	t.Validate = func(w Work) error {
+		var p problems
+		for i := 1; i <= 4; i++ {
+			n := len(w.read(fmt.Sprintf("texts/%d.md", i)))
+			p.add(n > 2700 && n < 3300, "texts/%d.md has %d characters, about 3,000 are wanted", i, n)
+		}
+		p.add(strings.Contains(w.Output, "anchor"), "the answer does not name the last word")
+		return p.err()
+	}
+	return t
+}
+
 func firstLines(s string, n int) string {
 	return strings.Join(strings.SplitAfter(s, "\n")[:n], "")
 }

@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stderr 
 	first := fs.Duration("ttft", 400*time.Millisecond, "time to the first token of the simulated model")
 	fs.Float64Var(&o.Pace.Rate, "rate", 80, "tokens a second of the simulated model")
 	fs.Float64Var(&o.Pace.Speed, "speed", 1, "lets the simulated model run this many times as fast; times are multiplied by it again")
-	fs.IntVar(&o.Jobs, "jobs", 8, "runs at the same time; the simulated model mostly waits")
+	fs.IntVar(&o.Jobs, "jobs", 12, "runs at the same time; the simulated model mostly waits")
 	fs.IntVar(&o.Prompts, "prompts", 3, "prompts for a task, at most: a failed check's message is the next one")
 	fs.BoolVar(&o.Peers, "peers", false, "install other agents with npm")
 	fs.BoolVar(&o.FrontEnd, "front-end", false, "also the task frontend: needs npm, the network and chromium")

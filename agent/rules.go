@@ -78,7 +78,7 @@ func (r *run) takeRules(dir string) string {
 	if err != nil || strings.TrimSpace(snap.Text) == "" {
 		return ""
 	}
-	if !r.e.trusted(trust.Rules, t.Abs, snap.Text) {
+	if !r.trusted(trust.Rules, t.Abs, snap.Text) {
 		return ""
 	}
 	text := rule{t.Display, cutText(snap.Text, maxRules)}

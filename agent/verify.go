@@ -181,7 +181,7 @@ func (r *run) verifyLine() string {
 			continue
 		}
 		snap, err := r.e.ws.Snapshot(t)
-		if err == nil && r.e.trusted(trust.Verify, t.Abs, snap.Text) {
+		if err == nil && r.trusted(trust.Verify, t.Abs, snap.Text) {
 			return strings.TrimSpace(snap.Text)
 		}
 	}

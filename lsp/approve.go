@@ -128,6 +128,8 @@ func verb(action string) string {
 		return "read"
 	case "write":
 		return "change"
+	case "trust":
+		return "use text of the workspace"
 	case "keep":
 		return "keep what a command made"
 	}

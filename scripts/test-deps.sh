@@ -73,6 +73,7 @@ extension_modules() {
 
 command_or_package git git "tests that look at repositories are skipped"
 command_or_package rg ripgrep "search is not compared with ripgrep"
+[ "$(uname -s)" = Linux ] && command_or_package bwrap bubblewrap "the stronger sandbox is not tested"
 command_or_package tmux tmux "terminal programs cannot be looked at"
 command_or_package npm npm "no VS Code"
 fetched neovim get-neovim.sh THINKFLOW_NVIM "the Neovim tests are skipped; set THINKFLOW_NVIM to Neovim 0.10 or newer"

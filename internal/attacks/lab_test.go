@@ -18,6 +18,7 @@ import (
 	"thinkflow/internal/config"
 	"thinkflow/internal/sandbox"
 	"thinkflow/internal/scripted"
+	"thinkflow/internal/trust"
 	"thinkflow/ledger"
 	"thinkflow/workspace"
 )
@@ -27,6 +28,7 @@ type lab struct {
 	*testing.T
 	root    string
 	outside string // beside the root
+	trust   *trust.Store
 }
 
 func newLab(t *testing.T) *lab {
@@ -149,7 +151,7 @@ func (l *lab) play(settings, script string, answers []agent.Decision) *played {
 	l.Cleanup(stop)
 	state := l.TempDir()
 	o := agent.Options{
-		Config: cfg,
+		Config: cfg, Trust: l.trust,
 		Model: openai.New(openai.Options{
 			BaseURL: url, Key: "sk-test-key-of-the-lab", ConnectTimeout: cfg.ConnectTimeout, FirstTokenTimeout: cfg.FirstTokenTimeout, IdleTimeout: cfg.IdleTimeout,
 		}),

@@ -173,6 +173,8 @@ func asking(action string) string {
 		return "read"
 	case "write":
 		return "write"
+	case "trust":
+		return "use text of the workspace"
 	case "keep":
 		return "keep what a command made"
 	}

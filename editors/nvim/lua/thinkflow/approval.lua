@@ -12,6 +12,9 @@ local decisions = {
   once = { '✓ allowed once: ', 'ThinkFlowApplied' },
   session = { '✓ allowed for this session: ', 'ThinkFlowApplied' },
   no = { '✗ denied: ', 'ThinkFlowFailed' },
+  ['once+net'] = { '✓ allowed once, with network: ', 'ThinkFlowApplied' },
+  ['once+git'] = { '✓ allowed once, with .git: ', 'ThinkFlowApplied' },
+  ['once+git+net'] = { '✓ allowed once, with network and .git: ', 'ThinkFlowApplied' },
 }
 
 local function answer_approval(run, approval, decision)
@@ -37,8 +40,19 @@ end
 local choices = {
   { 'once', 'Allow once' },
   { 'session', 'Allow for this session' },
+  { 'once+net', 'Allow once with network' },
+  { 'once+git', 'Allow once with .git' },
+  { 'once+git+net', 'Allow once with network and .git' },
   { 'no', 'Deny' },
 }
+
+--- The answers that mean something for the question.
+local function offered(approval)
+  local names = approval.choices or { 'once', 'session', 'no' }
+  return vim.tbl_filter(function(choice)
+    return vim.tbl_contains(names, choice[1])
+  end, choices)
+end
 
 --- Questions wait for each other: one at a time on the screen.
 local questions = {}
@@ -66,7 +80,7 @@ local function ask_next()
   if config.options.approve then
     return config.options.approve(approval, answer_with)
   end
-  vim.ui.select(choices, {
+  vim.ui.select(offered(approval), {
     prompt = ('ThinkFlow: %s %s? (%s)'):format(approval.action, approval.target, approval.rule),
     kind = 'thinkflow_approval',
     format_item = function(choice)

@@ -10,7 +10,7 @@ local M = {}
 --- @field autostart? boolean Start the server with the first file instead of the first task.
 --- @field send_current_file? boolean Without a selection, give the current file along with the task.
 --- @field window? thinkflow.WindowOptions
---- @field approve? fun(approval: table, answer: fun(decision: 'once'|'session'|'no')) Asks instead of vim.ui.select.
+--- @field approve? fun(approval: table, answer: fun(decision: string)) Asks instead of vim.ui.select.
 
 --- @class thinkflow.WindowOptions
 --- @field open? boolean Show the answer when a task starts.

@@ -108,6 +108,7 @@ func Define[E, A any](t Tool[E], handle func(context.Context, Call[E], A) (Outpu
 	if err != nil {
 		panic("tool " + t.Name + ": " + err.Error())
 	}
+	plainTypes(schema)
 	if t.Parameters, err = json.Marshal(schema); err != nil {
 		panic("tool " + t.Name + ": " + err.Error())
 	}
@@ -122,6 +123,21 @@ func Define[E, A any](t Tool[E], handle func(context.Context, Call[E], A) (Outpu
 		return handle(ctx, c, args)
 	}
 	return t
+}
+
+// plainTypes leaves only one type where a Go slice or pointer may be null: not
+// every provider takes a list of types, and no handler wants a null.
+func plainTypes(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if len(s.Types) == 2 && s.Types[0] == "null" {
+		s.Type, s.Types = s.Types[1], nil
+	}
+	plainTypes(s.Items)
+	for _, p := range s.Properties {
+		plainTypes(p)
+	}
 }
 
 // resolve makes the schema of a tool that came with its parameters.

@@ -97,7 +97,11 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 	for _, tg := range targets {
 		op.AllowSecret = op.AllowSecret || tg.Secret
 	}
-	unlock := r.e.locks.lock(absPaths(targets))
+	unlock, err := r.e.locks.lockFor(r.ctx, absPaths(targets))
+	if err != nil {
+		t.denied(c, o, flow, permit{cancelled: true, message: "the run was cancelled while another one worked on the file"})
+		return
+	}
 	defer unlock()
 	if staging {
 		r.prepareStage(targets)

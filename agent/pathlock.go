@@ -1,6 +1,9 @@
 package agent
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // pathLocks keeps commands of different runs from working on one path at the
 // same time. The zero value is ready.
@@ -12,6 +15,20 @@ type pathLocks struct {
 
 // lock takes all paths at once, so that no two callers can block each other.
 func (l *pathLocks) lock(paths []string) (unlock func()) {
+	unlock, _ = l.lockFor(context.Background(), paths)
+	return unlock
+}
+
+// lockFor is lock for somebody who may be called off while it waits.
+func (l *pathLocks) lockFor(ctx context.Context, paths []string) (unlock func(), err error) {
+	stop := context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.free.L != nil {
+			l.free.Broadcast()
+		}
+	})
+	defer stop()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held == nil {
@@ -19,6 +36,9 @@ func (l *pathLocks) lock(paths []string) (unlock func()) {
 		l.free.L = &l.mu
 	}
 	for l.any(paths) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		l.free.Wait()
 	}
 	for _, p := range paths {
@@ -31,7 +51,7 @@ func (l *pathLocks) lock(paths []string) (unlock func()) {
 			delete(l.held, p)
 		}
 		l.free.Broadcast()
-	}
+	}, nil
 }
 
 func (l *pathLocks) any(paths []string) bool {

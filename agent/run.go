@@ -45,12 +45,14 @@ type run struct {
 	emit    *emitter
 	wall    *wallClock
 	turnNo  atomic.Int32
+	over    atomic.Bool
 
-	parent    *parent // of a sub-agent; nil = the user's own run
-	approvals *approvals
-	previews  *previewer
-	ledger    func() (*ledger.Ledger, error)
-	journal   *journal
+	parent     *parent // of a sub-agent; nil = the user's own run
+	approvals  *approvals
+	previews   *previewer
+	ledger     func() (*ledger.Ledger, error)
+	lastLedger func(time.Duration) (*ledger.Ledger, error)
+	journal    *journal
 
 	claimed    bool      // the run is in the ledger already: it is resumed
 	saved      []Message // what the stored checkpoints hold of the history
@@ -102,14 +104,74 @@ func newRun(ctx context.Context, e *Engine, s *session, req RunRequest) *run {
 	r.previews = newPreviewer(r.id, req.Preview, e.now)
 	r.emit.safe, r.previews.safe = e.redact, e.redact
 	r.wall = newWallClock(r.cfg.MaxWall, func() { r.cancel(errWall) })
-	r.ledger = sync.OnceValues(r.openLedger)
+	r.ledger = r.awaitLedger()
 	return r
 }
+
+// ledgerWait is the ledger being opened.
+type ledgerWait struct {
+	once   sync.Once
+	opened chan struct{}
+	led    *ledger.Ledger
+	err    error
+}
+
+// awaitLedger opens the ledger at the first call and waits for it, as long as
+// the run goes on: an opening that hangs (another process holds the file) does
+// not hold up who cancels.
+func (r *run) awaitLedger() func() (*ledger.Ledger, error) {
+	w := &ledgerWait{opened: make(chan struct{})}
+	r.lastLedger = w.within
+	return func() (*ledger.Ledger, error) {
+		w.once.Do(func() {
+			go func() {
+				defer close(w.opened)
+				w.led, w.err = r.openLedger()
+			}()
+		})
+		select {
+		case <-w.opened:
+			return w.led, w.err
+		default:
+		}
+		select {
+		case <-w.opened:
+			return w.led, w.err
+		case <-r.ctx.Done():
+			return nil, fmt.Errorf("the run ended before the ledger was open: %w", context.Cause(r.ctx))
+		}
+	}
+}
+
+// within waits a moment longer, for what a cancelled run has to say at its end.
+func (w *ledgerWait) within(d time.Duration) (*ledger.Ledger, error) {
+	select {
+	case <-w.opened:
+		return w.led, w.err
+	case <-time.After(d):
+		return nil, errors.New("it does not open")
+	}
+}
+
+// endLedger is the ledger at the end of the run.
+func (r *run) endLedger() (*ledger.Ledger, error) {
+	led, err := r.ledger()
+	if err != nil && r.ctx.Err() != nil {
+		return r.lastLedger(lastWait)
+	}
+	return led, err
+}
+
+// lastWait is how long the end of a run waits for a ledger that is being opened.
+const lastWait = time.Second
 
 func (r *run) openLedger() (*ledger.Ledger, error) {
 	led, err := r.e.openLedger()
 	if err != nil {
 		return nil, err
+	}
+	if r.over.Load() {
+		return nil, errors.New("the run is over")
 	}
 	if err := led.StartSession(ledger.Session{ID: r.s.id, Title: firstLine(r.task), Started: r.started}); err != nil {
 		return nil, err
@@ -430,6 +492,7 @@ func (r *run) endWith(err error) RunResult {
 }
 
 func (r *run) end(state State, reason string) RunResult {
+	defer r.over.Store(true)
 	r.checkpoint(int(r.turnNo.Load()))
 	r.mu.Lock()
 	res := RunResult{
@@ -465,7 +528,7 @@ func (r *run) recordEnd(res *RunResult) (flush func()) {
 	if r.dryRun || r.parent != nil {
 		return func() {}
 	}
-	led, err := r.ledger()
+	led, err := r.endLedger()
 	if err != nil {
 		r.e.log.Warn("ledger: not available", "err", err)
 		return func() {}

@@ -465,7 +465,7 @@ func firstLineOf(s string) string {
 
 var (
 	reToken  = regexp.MustCompile(`(until |^--- )[0-9a-f]{8}(\)|$)`)
-	reTokens = regexp.MustCompile(`about \d+( to \d+)?( tokens)`)
+	reTokens = regexp.MustCompile(`about \d+( to \d+)?( tokens)|\d+( fit)`)
 	rePort   = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	reWait   = regexp.MustCompile(`trying again in \S+`)
 )
@@ -479,7 +479,7 @@ func (r *rig) clean(s string) string {
 	s = strings.Join(lines, "\n")
 	s = strings.ReplaceAll(s, r.dir, "DIR")
 	s = rePort.ReplaceAllString(s, "HOST")
-	s = reTokens.ReplaceAllString(s, "about N$2")
+	s = reTokens.ReplaceAllString(s, "about N$2$3")
 	return reWait.ReplaceAllString(s, "trying again in WAIT")
 }
 

@@ -60,8 +60,8 @@ func TestCancelAnywhere(t *testing.T) {
 		before   func(*testing.T, *rig) // what else goes on
 		slow     bool                   // the ledger never opens
 	}{
-		{name: "headers of the answer", script: "turn\nhang headers\n", until: asked},
-		{name: "first token", script: "turn\nhang\n", until: asked},
+		{name: "headers of the answer", script: "turn\nhang headers\n", until: requested},
+		{name: "first token", script: "turn\nhang\n", until: requested},
 		{name: "middle of the text", script: "turn\ntext Hello.\nhang\n", until: seen(agent.TextDelta)},
 		{name: "middle of the reasoning", script: "turn\nreasoning Hm.\nhang\n", until: seen(agent.ReasoningDelta)},
 		{name: "middle of a body", script: "turn\n" + write + "text \"<tf-write id=\\\"2\\\" path=\\\"b.txt\\\">\\nhalf\"\nhang\n", until: file("a.txt"), applied: 1},
@@ -186,7 +186,7 @@ func seen(typ agent.EventType) func(*watched) bool {
 	}
 }
 
-func asked(w *watched) bool { return len(w.server.Requests()) > 0 }
+func requested(w *watched) bool { return len(w.server.Requests()) > 0 }
 
 func file(name string) func(*watched) bool {
 	return func(w *watched) bool {

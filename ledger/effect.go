@@ -105,13 +105,17 @@ func checkKey(k Key) error {
 // When ctx ends first, Intent returns its error and nothing stands in the
 // ledger, or an intent that is recorded as cancelled.
 func (l *Ledger) Intent(ctx context.Context, in Intent) error {
+	fault("before intent")
 	o, err := l.intentOp(in)
 	if err != nil {
 		return err
 	}
+	faultWriting("writing the intent")
 	if err := l.w.do(ctx, o); err != nil {
 		return l.describe(err)
 	}
+	faultWriting("")
+	fault("after intent")
 	l.setLive(in.Key, in.status())
 	return nil
 }
@@ -268,6 +272,7 @@ func (t *txn) store(c *projection, seq int64) (stored bool, err error) {
 // at the latest after Options.FlushAfter. A status that cannot follow the one
 // that the command has is an error, and so is a key that is not there.
 func (l *Ledger) Outcome(o Outcome) error {
+	fault("before outcome")
 	known, err := l.moveLive(o.Key, o.Status)
 	if err != nil {
 		return err
@@ -281,7 +286,10 @@ func (l *Ledger) Outcome(o Outcome) error {
 			return transitionError(o.Key, c.Status, o.Status)
 		}
 	}
-	return l.w.put(l.outcomeOp(o))
+	faultWriting("writing the outcome")
+	err = l.w.put(l.outcomeOp(o))
+	fault("outcome not yet written")
+	return err
 }
 
 func (l *Ledger) outcomeOp(o Outcome) *op {

@@ -130,6 +130,7 @@ func (t *txn) try(f func(*txn) error) error {
 		err = f(t)
 	}
 	if err == nil {
+		t.faultCommit()
 		if _, err = t.exec("COMMIT"); err == nil {
 			t.sure = true
 			return nil

@@ -53,6 +53,7 @@ func (w *Workspace) Commit(ctx context.Context, c *Change) (Committed, error) {
 	if err != nil {
 		return Committed{}, commitRefusal(c, err)
 	}
+	fault("after effect")
 	return done, nil
 }
 

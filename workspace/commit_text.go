@@ -29,6 +29,7 @@ func (w *Workspace) writeTemp(d *dirHandle, c *Change, old *os.File) (_ string, 
 			_ = d.unlink(name)
 		}
 	}()
+	fault("temp file begun")
 	if err := w.writeAll(f, c.after, 0); err != nil {
 		return "", err
 	}
@@ -51,6 +52,7 @@ func (w *Workspace) writeTemp(d *dirHandle, c *Change, old *os.File) (_ string, 
 	if err := f.Sync(); err != nil {
 		return "", err
 	}
+	fault("after temp file")
 	return name, f.Close()
 }
 

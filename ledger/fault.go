@@ -1,0 +1,13 @@
+//go:build !faults
+
+package ledger
+
+// fault is where a test may end the process; without the build tag faults,
+// which only tests use, it is nothing.
+func fault(string) {}
+
+// faultWriting says whose commit comes next; faultCommit is where a test may end
+// the process inside SQLite's own writes.
+func faultWriting(string) {}
+
+func (t *txn) faultCommit() {}

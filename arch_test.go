@@ -62,6 +62,7 @@ var layers = map[string]layer{
 	"internal/shellrules":  {own: []string{"internal/sandbox"}, thirdParty: []string{"mvdan.cc/sh/v3/..."}},
 	"internal/policy":      {own: []string{"workspace", "internal/shellrules"}},
 	"internal/redact":      {},
+	"internal/notify":      {own: []string{"agent"}},
 	"internal/serve":       {own: []string{"agent", "ledger"}, thirdParty: []string{"github.com/google/jsonschema-go/..."}},
 	"internal/report":      {own: []string{"agent", "ledger"}, thirdParty: []string{"github.com/dustin/go-humanize"}},
 	"internal/trust":       {thirdParty: []string{"github.com/gofrs/flock"}},

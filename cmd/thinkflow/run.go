@@ -121,6 +121,9 @@ func (a *app) work(j job) error {
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
 	out.broken = cancel
+	event, told := a.notifying(&j.cfg, log, !j.json, out.event)
+	out.event = event
+	defer told()
 	var result agent.RunResult
 	if j.resume != nil {
 		j.resume.Events, j.resume.Preview = out.event, out.preview

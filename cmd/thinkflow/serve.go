@@ -69,7 +69,9 @@ func (c *serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	server := serve.New(serve.Options{Engine: engine, Token: token, Hosts: c.Host, Remote: c.Remote, Version: shortVersion(), Log: log})
+	told, wait := a.notifying(&loaded.Config, log, false, func(agent.Event) {})
+	defer wait()
+	server := serve.New(serve.Options{Engine: engine, Token: token, Hosts: c.Host, Remote: c.Remote, Version: shortVersion(), Log: log, Notify: told})
 	late.Approver = server
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {

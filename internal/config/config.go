@@ -167,6 +167,10 @@ type Config struct {
 	ResultBudget int `key:"result_budget" env:"THINKFLOW_RESULT_BUDGET" default:"64KiB" min:"1024" unit:"bytes" doc:"Results of the reads and tools of one turn, together."`
 	BashOutput   int `key:"bash_output" env:"THINKFLOW_BASH_OUTPUT" default:"32KiB" min:"1024" unit:"bytes" doc:"Output of one shell command that is kept: its beginning and its end."`
 
+	Notify      string        `group:"Notifications" key:"notify" env:"THINKFLOW_NOTIFY" default:"off" enum:"off,bell,osc9,osc777" doc:"How a terminal is told that a long run ended or that one asks: a bell, or a desktop notification by OSC 9 or OSC 777."`
+	NotifyAfter time.Duration `key:"notify_after" env:"THINKFLOW_NOTIFY_AFTER" default:"10s" min:"0" doc:"A run that took less is not told of when it ends: somebody is looking."`
+	NotifyHook  string        `key:"notify_hook" env:"THINKFLOW_NOTIFY_HOOK" scope:"machine" doc:"Command line that is run when a run ends, is suspended or asks. It gets THINKFLOW_EVENT (done, failed, asks …), THINKFLOW_RUN, THINKFLOW_TASK and THINKFLOW_TEXT."`
+
 	LogLevel string `group:"Logs and state" key:"log_level" env:"THINKFLOW_LOG_LEVEL" default:"warn" enum:"debug,info,warn,error" doc:"Least severity that is logged."`
 	LogFile  string `key:"log_file" env:"THINKFLOW_LOG_FILE" scope:"machine" doc:"File for the log; standard error when empty."`
 	StateDir string `key:"state_dir" env:"THINKFLOW_STATE_DIR" scope:"machine" doc:"Folder for ledgers. Default: $XDG_STATE_HOME/thinkflow, ~/.local/state/thinkflow, or what the operating system has in its place."`

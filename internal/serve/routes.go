@@ -145,7 +145,7 @@ func (s *Server) postRun() http.HandlerFunc {
 		}
 		begun := make(chan struct{}, 1)
 		req := agent.RunRequest{Run: b.Run, Session: b.Session, Task: b.Task, DryRun: b.DryRun, Events: func(ev agent.Event) {
-			f.add(ev)
+			s.heard(f, ev)
 			select {
 			case begun <- struct{}{}:
 			default:
@@ -253,7 +253,7 @@ func (s *Server) goOn(_ context.Context, req agent.ResumeRequest) error {
 		return err
 	}
 	f := s.follow(run.ID)
-	req.Run, req.By, req.Events = run.ID, "http", f.add
+	req.Run, req.By, req.Events = run.ID, "http", func(ev agent.Event) { s.heard(f, ev) }
 	work, err := s.o.Engine.BeginResume(s.ctx, req)
 	if err != nil {
 		return err

@@ -50,7 +50,9 @@ type Options struct {
 	// Memory is how many events of a run are kept in memory; older ones are read
 	// from the ledger; 0 = 2048.
 	Memory int
-	Now  func() time.Time
+	Now    func() time.Time
+	// Notify hears every event of every run; nil = nobody.
+	Notify func(agent.Event)
 }
 
 // Server serves runs over HTTP.
@@ -212,6 +214,14 @@ func (s *Server) feed(run string) *feed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.feeds[run]
+}
+
+// heard adds an event to the list of its run.
+func (s *Server) heard(f *feed, ev agent.Event) {
+	f.add(ev)
+	if s.o.Notify != nil {
+		s.o.Notify(ev)
+	}
 }
 
 // follow begins, or goes on with, the list of a run.

@@ -44,7 +44,7 @@ var EventTypes = []EventType{
 // Event is one thing that happened in a run. Exactly the fields that belong to
 // the type are set; the rest are absent from the JSON.
 type Event struct {
-	Seq     int64     `json:"seq"` // from 1, without gaps, per run
+	Seq     int64     `json:"seq"` // from 1, per run; without gaps but for a jump where a run goes on after a crash
 	Run     string    `json:"run"`
 	Session string    `json:"session,omitempty"` // run.started only
 	Turn    int       `json:"turn,omitempty"`    // from 1
@@ -66,7 +66,7 @@ type Event struct {
 	Changes  *ChangesEvent  `json:"changes,omitempty"`  // changes.updated
 	Thinking *ThoughtEvent  `json:"thinking,omitempty"` // thought
 
-	Reason string `json:"reason,omitempty"` // turn.restarted, compaction, run.suspended, command.skipped
+	Reason string `json:"reason,omitempty"` // turn.restarted, compaction, run.suspended, command.skipped; run.started of a run that goes on
 }
 
 // CommandEvent describes one command tag (or the same command given as a native

@@ -44,7 +44,7 @@ type process struct {
 
 // startProcess starts a command that goes on while the session does.
 func (r *run) startProcess(line string, g sandbox.Grants) (*process, error) {
-	ps := &r.s.procs
+	ps := r.s.procs
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	running := 0

@@ -28,7 +28,7 @@ type session struct {
 
 	thoughts thinking.History
 	plan     []PlanItem
-	procs    processes
+	procs    *processes
 	noTags   map[string]bool // models that broke the form of tags (protocol auto)
 	memory   memory
 	rules    []rule             // of the project, as the model was given them
@@ -38,7 +38,7 @@ type session struct {
 }
 
 func newSession(id string, c *config.Config) *session {
-	s := &session{id: id, known: map[string]knowledge{}, perms: newPermissions(), echo: echoMemory{legacy: c.LegacyTags}}
+	s := &session{id: id, known: map[string]knowledge{}, perms: newPermissions(), procs: &processes{}, echo: echoMemory{legacy: c.LegacyTags}}
 	if c.StrictTags {
 		s.key = token()
 	}

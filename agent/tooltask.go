@@ -87,7 +87,7 @@ func taskTool(_ context.Context, c toolCall, a taskArgs) (toolOutput, error) {
 func (t *turn) subAgent(p parent, task string) *run {
 	r := t.r
 	s := newSession(r.s.id, &r.cfg)
-	s.perms, s.key = r.s.perms, r.s.key
+	s.perms, s.procs, s.key = r.s.perms, r.s.procs, r.s.key
 	cfg := r.cfg
 	cfg.MaxTurns, cfg.Verify = cfg.TaskTurns, config.VerifyOff
 	cfg.MaxTokens = least(cfg.TaskTokens, left(cfg.MaxTokens, r.usage.InputTokens+r.usage.OutputTokens))
@@ -95,13 +95,14 @@ func (t *turn) subAgent(p parent, task string) *run {
 		cfg.MaxCost = max(cfg.MaxCost-r.usage.Cost, 1e-9)
 	}
 	sub := &run{
-		e: r.e, cfg: cfg, model: r.model, s: s, id: r.id, task: task, dryRun: r.dryRun, started: r.e.now(), parent: &p,
+		e: r.e, cfg: cfg, rules: r.rules, model: r.model, s: s, id: r.id, task: task, dryRun: r.dryRun, started: r.e.now(), parent: &p,
 		files: map[string]int{}, failures: map[string]int{}, suspension: suspending{over: make(chan struct{})},
 		approvals: r.approvals, wall: r.wall, ledger: r.ledger, journal: r.journal,
 	}
 	sub.ctx, sub.cancel = context.WithCancelCause(r.ctx)
 	sub.emit = newEmitter(r.id, sub.pass, r.e.now)
 	sub.previews = newPreviewer(r.id, nil, r.e.now)
+	sub.emit.safe, sub.previews.safe = r.e.redact, r.e.redact
 	return sub
 }
 

@@ -41,6 +41,8 @@ type cli struct {
 	Doctor   doctorCmd   `cmd:"" help:"Check settings, endpoint, key, model and state folder."`
 	Config   configCmd   `cmd:"" help:"Print the effective configuration and where each value comes from."`
 	Replay   replayCmd   `cmd:"" help:"Serve a scripted model to any OpenAI-compatible client."`
+	Key      keyCmd      `cmd:"" help:"Keep the API key of an endpoint in the key ring of the operating system: set, delete."`
+	Trust    trustCmd    `cmd:"" help:"Rules and commands of workspaces that you agreed to: list, add, remove."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 }
 

@@ -171,7 +171,7 @@ func (a Anchor) findGap(text string) (start int, ok bool) {
 			continue
 		}
 		i := strings.Index(text, both)
-		if i >= 0 && strings.Index(text[i+1:], both) < 0 {
+		if i >= 0 && !strings.Contains(text[i+1:], both) {
 			return i + len(lead), true
 		}
 	}

@@ -148,7 +148,6 @@ type builder struct {
 	open   map[string]time.Time // commands and tool calls begun
 	asked  []asked
 	micros map[ledger.Key]int64
-	times  []time.Time
 }
 
 type asked struct {

@@ -127,6 +127,7 @@ func (t *turn) callGroup(group []*answer) {
 			t.r.emit.emit(Event{Type: ToolStarted, Tool: &ToolEvent{CallID: a.call.History.ID, Name: a.call.Name, Arguments: string(a.call.Arguments)}})
 		}
 	}
+	start := t.r.e.now()
 	errs := make([]error, len(todo))
 	var wg sync.WaitGroup
 	for i, a := range todo {
@@ -149,6 +150,7 @@ func (t *turn) callGroup(group []*answer) {
 		if !box.facts[c.Name].quiet || errs[i] != nil {
 			t.r.emit.emit(Event{Type: ToolCompleted, Tool: &done})
 		}
+		t.r.e.tracer.Tool(t.r.ctx, TracedTool{Name: c.Name, CallID: c.History.ID, Start: start, End: t.r.e.now(), Status: done.Status, Code: done.Code})
 		t.recordCall(c, done)
 	}
 }

@@ -41,6 +41,8 @@ type Options struct {
 	Redact *redact.Redactor
 	// Shell says how shell commands are held.
 	Shell Shell
+	// Tracer hears of runs, requests and tool calls; nil = nobody.
+	Tracer Tracer
 	// Notice tells a person something that belongs to no run (intents of a
 	// crashed process that were settled); nil = logged.
 	Notice func(string)
@@ -58,6 +60,7 @@ type Engine struct {
 	approver Approver
 	notice   func(string)
 	trust    *trust.Store
+	tracer   Tracer
 	log      *slog.Logger
 	now      func() time.Time
 	locks    pathLocks
@@ -88,11 +91,14 @@ type Engine struct {
 func New(o Options) *Engine {
 	e := &Engine{
 		cfg: o.Config, model: o.Model, ws: o.Workspace.Overlay(), under: o.Workspace, review: newReviewer(), editor: o.Editor, approver: o.Approver,
-		notice: o.Notice, trust: o.Trust, log: o.Log, now: o.Now, shell: o.Shell, rules: newRules(&o.Config),
+		notice: o.Notice, trust: o.Trust, tracer: o.Tracer, log: o.Log, now: o.Now, shell: o.Shell, rules: newRules(&o.Config),
 		sessions: map[string]*session{}, runs: map[string]*run{},
 	}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
+	}
+	if e.tracer == nil {
+		e.tracer = noTracer{}
 	}
 	if e.now == nil {
 		e.now = time.Now

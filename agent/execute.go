@@ -442,9 +442,11 @@ func (t *turn) completed(c *parser.Command, o outcome) {
 		ev.Diff = ""
 	}
 	ev.Output, ev.ExitCode = o.stdout, o.exit
-	if at, ok := t.arrival(c); ok {
+	at, ok := t.arrival(c)
+	if ok {
 		ev.Micros = t.r.e.now().Sub(at).Microseconds()
 	}
+	t.traceCommand(o, at)
 	t.r.emit.emit(Event{Type: CommandCompleted, Command: ev})
 }
 

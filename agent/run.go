@@ -46,6 +46,7 @@ type run struct {
 	turnNo  atomic.Int32
 	over    atomic.Bool
 
+	traced     func(RunResult)
 	parent     *parent // of a sub-agent; nil = the user's own run
 	approvals  *approvals
 	previews   *previewer
@@ -90,6 +91,7 @@ func newRun(ctx context.Context, e *Engine, s *session, req RunRequest) *run {
 		files: map[string]int{}, failures: map[string]int{}, suspension: suspending{over: make(chan struct{})},
 		approvals: &approvals{},
 	}
+	ctx, r.traced = e.tracer.Run(ctx, TracedRun{Run: r.id, Session: s.id, Model: r.settings().Model})
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	r.journal = &journal{run: r.id}
 	sink := req.Events
@@ -158,6 +160,7 @@ func (r *run) oneTurn(n int) (*turn, error) {
 	retry := newRetry(r.cfg.Retries, r.cfg.RetryCap)
 	for {
 		t := r.newTurn(n, set)
+		start := r.e.now()
 		stream, err := r.model.Stream(t.ctx, req)
 		if err == nil {
 			t.read(stream)
@@ -167,6 +170,7 @@ func (r *run) oneTurn(n int) (*turn, error) {
 			t.finishReading()
 		}
 		r.account(t, req)
+		r.traceRequest(t, req, start)
 		if r.ctx.Err() != nil {
 			return t, nil // after() says what ran
 		}
@@ -434,6 +438,7 @@ func (r *run) end(state State, reason string) RunResult {
 	case StateSuspended:
 		typ = RunSuspended
 	}
+	r.traced(res)
 	r.e.release(r)
 	flush := r.recordEnd(&res)
 	r.emit.emit(Event{Type: typ, Result: &res, Usage: &res.Usage, Reason: reason})

@@ -99,7 +99,9 @@ func (t *turn) subAgent(p parent, task string) *run {
 		files: map[string]int{}, failures: map[string]int{}, suspension: suspending{over: make(chan struct{})},
 		approvals: r.approvals, wall: r.wall, ledger: r.ledger, journal: r.journal,
 	}
-	sub.ctx, sub.cancel = context.WithCancelCause(r.ctx)
+	var ctx context.Context
+	ctx, sub.traced = r.e.tracer.Run(r.ctx, TracedRun{Run: r.id, Session: r.s.id, Model: sub.settings().Model, SubAgent: true})
+	sub.ctx, sub.cancel = context.WithCancelCause(ctx)
 	sub.emit = newEmitter(r.id, sub.pass, r.e.now)
 	sub.previews = newPreviewer(r.id, nil, r.e.now)
 	sub.emit.safe, sub.previews.safe = r.e.redact, r.e.redact

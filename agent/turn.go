@@ -42,35 +42,36 @@ type turn struct {
 	worker sync.WaitGroup
 
 	// Owned by the reader's goroutine.
-	phase     phase
-	text      *parser.Parser
-	reason    *parser.Parser
-	visible   strings.Builder // enters the history
-	stubbed   strings.Builder // the same with one line for each command, for history stub
-	afterTag  bool            // a command has just ended in the text
-	safeEnd   int64           // end of the last command in the text, for history keep
-	thinking  strings.Builder
-	window    strings.Builder // text behind an irreversible command
-	raw       strings.Builder // text with its tags, for history keep and stub
-	textBytes int64           // fed to the text parser
-	outBytes  int             // all that was received, for the estimate
-	open      *parser.Opening
-	seen      map[commandKey]bool
-	reads     []*parser.Command
-	wanted    []*parser.Command // need_result
-	last      *parser.Command   // bash or delete, executed after the window
-	lastAt    int64
-	settle    *time.Timer
-	dropped   []string // what stood in the window
-	calls     callList
-	growing   map[int]*growing // native commands, by call from 0
-	nextCall  int              // the first native call that has not gone to the queue
-	badForm   bool             // a tag could not be read
-	finish    string
-	usage     *TurnUsage
-	staged    map[ledger.Key]bool // commands of a resumed run that waited
-	accepted  bool                // something of the answer was taken
-	err       error               // of the provider
+	phase      phase
+	text       *parser.Parser
+	reason     *parser.Parser
+	visible    strings.Builder // enters the history
+	stubbed    strings.Builder // the same with one line for each command, for history stub
+	afterTag   bool            // a command has just ended in the text
+	safeEnd    int64           // end of the last command in the text, for history keep
+	thinking   strings.Builder
+	window     strings.Builder // text behind an irreversible command
+	raw        strings.Builder // text with its tags, for history keep and stub
+	textBytes  int64           // fed to the text parser
+	outBytes   int             // all that was received, for the estimate
+	open       *parser.Opening
+	seen       map[commandKey]bool
+	reads      []*parser.Command
+	wanted     []*parser.Command // need_result
+	last       *parser.Command   // bash or delete, executed after the window
+	lastAt     int64
+	settle     *time.Timer
+	dropped    []string // what stood in the window
+	calls      callList
+	growing    map[int]*growing // native commands, by call from 0
+	nextCall   int              // the first native call that has not gone to the queue
+	badForm    bool             // a tag could not be read
+	finish     string
+	usage      *TurnUsage
+	firstToken time.Time           // when the first piece of the answer came
+	staged     map[ledger.Key]bool // commands of a resumed run that waited
+	accepted   bool                // something of the answer was taken
+	err        error               // of the provider
 
 	mu       sync.Mutex // guards all below
 	why      stop
@@ -139,6 +140,9 @@ func (t *turn) read(stream Stream) {
 }
 
 func (t *turn) take(d Delta) {
+	if t.firstToken.IsZero() {
+		t.firstToken = t.r.e.now()
+	}
 	if d.Finish != "" {
 		t.finish = d.Finish
 	}

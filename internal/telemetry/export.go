@@ -149,5 +149,5 @@ func value(v attribute.Value) map[string]any {
 		}
 		return map[string]any{"arrayValue": map[string]any{"values": values}}
 	}
-	return map[string]any{"stringValue": v.Emit()}
+	return map[string]any{"stringValue": v.String()}
 }

@@ -65,6 +65,7 @@ var layers = map[string]layer{
 	"internal/notify":      {own: []string{"agent"}},
 	"internal/serve":       {own: []string{"agent", "ledger"}, thirdParty: []string{"github.com/google/jsonschema-go/..."}},
 	"internal/report":      {own: []string{"agent", "ledger"}, thirdParty: []string{"github.com/dustin/go-humanize"}},
+	"internal/telemetry":   {own: []string{"agent"}, thirdParty: []string{"go.opentelemetry.io/otel/..."}},
 	"internal/trust":       {thirdParty: []string{"github.com/gofrs/flock"}},
 	"internal/secretstore": {thirdParty: []string{"github.com/zalando/go-keyring"}},
 	"internal/attacks":     {}, // tests only

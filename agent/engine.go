@@ -370,6 +370,7 @@ func (e *Engine) Settled(change *workspace.Change, out EditOutcome) {
 // the ledger, if it was ever opened. Runs must have ended.
 func (e *Engine) Close() error {
 	e.endProcesses()
+	e.endTraces()
 	e.mu.Lock()
 	opened := e.ledgerOpened
 	e.mu.Unlock()

@@ -439,6 +439,8 @@ func (r *run) end(state State, reason string) RunResult {
 		typ = RunSuspended
 	}
 	r.traced(res)
+	r.e.log.Info("run ended", "run", r.id, "session", r.s.id, "state", state, "turns", res.Turns, "applied", res.Applied, "failed", res.Failed,
+		"input", res.Usage.InputTokens, "output", res.Usage.OutputTokens, "ms", r.e.now().Sub(r.started).Milliseconds())
 	r.e.release(r)
 	flush := r.recordEnd(&res)
 	r.emit.emit(Event{Type: typ, Result: &res, Usage: &res.Usage, Reason: reason})

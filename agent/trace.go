@@ -71,6 +71,31 @@ func (r *run) traceRequest(t *turn, req *Request, start time.Time) {
 		}
 	}
 	r.e.tracer.Request(r.ctx, q)
+	attrs := []any{"run", r.id, "turn", t.n, "model", req.Model, "ms", q.End.Sub(start).Milliseconds(), "bytes", req.bytes(), "finish", q.Finish}
+	if q.Usage != nil {
+		attrs = append(attrs, "input", q.Usage.Input, "output", q.Usage.Output, "cached", q.Usage.Cached)
+	}
+	if q.Err != nil {
+		r.e.log.Info("request failed", append(attrs, "err", q.Err)...)
+		return
+	}
+	r.e.log.Info("request", attrs...)
+}
+
+// lastTraces bounds the time in which a tracer sends what is left at the end.
+const lastTraces = 2 * time.Second
+
+// endTraces lets a tracer that has something to close do so.
+func (e *Engine) endTraces() {
+	c, ok := e.tracer.(interface{ Close(context.Context) error })
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastTraces)
+	defer cancel()
+	if err := c.Close(ctx); err != nil {
+		e.log.Warn("not all traces were sent", "err", err)
+	}
 }
 
 // traceCommand tells of a command.

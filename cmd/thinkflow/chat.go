@@ -72,7 +72,7 @@ func (c *chatCmd) Run(a *app) error {
 	defer closeLog()
 	engine, ws, err := assemble(parts{
 		cfg: cfg, roots: []workspace.Root{{Dir: dir}}, file: loaded.File,
-		approver: talk.Approver(), notice: talk.Notice, log: log, redact: a.redact,
+		approver: talk.Approver(), notice: talk.Notice, log: log, redact: a.redact, env: a.env,
 	})
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"thinkflow/agent/openai"
 	"thinkflow/internal/config"
 	"thinkflow/internal/redact"
+	"thinkflow/internal/telemetry"
 	"thinkflow/internal/trust"
 	"thinkflow/ledger"
 	"thinkflow/workspace"
@@ -27,6 +28,7 @@ type parts struct {
 	notice   func(string)
 	log      *slog.Logger
 	redact   *redact.Redactor
+	env      func(name string) (string, bool) // for telemetry; nil = none
 }
 
 // assemble makes workspace, model and engine. It touches neither network nor
@@ -53,6 +55,10 @@ func assemble(p parts) (*agent.Engine, *workspace.Workspace, error) {
 		safe = &redact.Redactor{}
 	}
 	_ = safe.Add(p.cfg.Secrets()...) // one that is too short guards nothing
+	tracer, err := newTracer(p)
+	if err != nil && p.notice != nil {
+		p.notice("telemetry: " + err.Error())
+	}
 	engine := agent.New(agent.Options{
 		Config: p.cfg, Model: newModel(&p.cfg, p.log), Workspace: ws,
 		Ledger: func(ctx context.Context) (*ledger.Ledger, error) {
@@ -61,9 +67,22 @@ func assemble(p parts) (*agent.Engine, *workspace.Workspace, error) {
 		Trust:  trust.Open(own[0], nil),
 		Shell:  shell(&p.cfg, state),
 		Redact: safe,
+		Tracer: tracer,
 		Editor: p.editor, Approver: p.approver, Notice: p.notice, Log: p.log,
 	})
 	return engine, ws, nil
+}
+
+// newTracer is a tracer if an OTLP endpoint is set, else nil.
+func newTracer(p parts) (agent.Tracer, error) {
+	if p.env == nil {
+		return nil, nil
+	}
+	t, err := telemetry.New(telemetry.Options{Env: p.env, Version: shortVersion(), Endpoint: p.cfg.BaseURL, Log: p.log})
+	if t == nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // shell says what commands may not see and where their caches are.
@@ -145,5 +164,9 @@ func logger(c *config.Config, fallback io.Writer, safe *redact.Redactor) (*slog.
 		_ = lines.Flush()
 		done()
 	}
-	return slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{Level: c.Level()})), close, nil
+	o := &slog.HandlerOptions{Level: c.Level()}
+	if c.LogFormat == config.LogJSON || c.LogFormat == config.LogAuto && c.LogFile != "" {
+		return slog.New(slog.NewJSONHandler(lines, o)), close, nil
+	}
+	return slog.New(slog.NewTextHandler(lines, o)), close, nil
 }

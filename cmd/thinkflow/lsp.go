@@ -67,7 +67,7 @@ func (c *lspCmd) backend(a *app, s lsp.Setup) (*lsp.Backend, error) {
 	}
 	engine, ws, err := assemble(parts{
 		cfg: loaded.Config, roots: s.Roots, file: loaded.File,
-		editor: s.Editor, approver: s.Approver, notice: s.Notice, log: s.Log, redact: a.redact,
+		editor: s.Editor, approver: s.Approver, notice: s.Notice, log: s.Log, redact: a.redact, env: a.env,
 	})
 	if err != nil {
 		return nil, err

@@ -59,6 +59,16 @@ const (
 	VerifyCommand     Verify = "command"
 )
 
+// LogFormat says how the log is written.
+type LogFormat string
+
+// The forms of the log. LogAuto is JSON in a file and text elsewhere.
+const (
+	LogAuto LogFormat = "auto"
+	LogText LogFormat = "text"
+	LogJSON LogFormat = "json"
+)
+
 // Mode says what a session may do.
 type Mode string
 
@@ -171,9 +181,10 @@ type Config struct {
 	NotifyAfter time.Duration `key:"notify_after" env:"THINKFLOW_NOTIFY_AFTER" default:"10s" min:"0" doc:"A run that took less is not told of when it ends: somebody is looking."`
 	NotifyHook  string        `key:"notify_hook" env:"THINKFLOW_NOTIFY_HOOK" scope:"machine" doc:"Command line that is run when a run ends, is suspended or asks. It gets THINKFLOW_EVENT (done, failed, asks …), THINKFLOW_RUN, THINKFLOW_TASK and THINKFLOW_TEXT."`
 
-	LogLevel string `group:"Logs and state" key:"log_level" env:"THINKFLOW_LOG_LEVEL" default:"warn" enum:"debug,info,warn,error" doc:"Least severity that is logged."`
-	LogFile  string `key:"log_file" env:"THINKFLOW_LOG_FILE" scope:"machine" doc:"File for the log; standard error when empty."`
-	StateDir string `key:"state_dir" env:"THINKFLOW_STATE_DIR" scope:"machine" doc:"Folder for ledgers. Default: $XDG_STATE_HOME/thinkflow, ~/.local/state/thinkflow, or what the operating system has in its place."`
+	LogLevel  string    `group:"Logs and state" key:"log_level" env:"THINKFLOW_LOG_LEVEL" default:"warn" enum:"debug,info,warn,error" doc:"Least severity that is logged."`
+	LogFormat LogFormat `key:"log_format" env:"THINKFLOW_LOG_FORMAT" default:"auto" enum:"auto,text,json" doc:"Form of the log: auto is one JSON object a line in a log_file and text on standard error."`
+	LogFile   string    `key:"log_file" env:"THINKFLOW_LOG_FILE" scope:"machine" doc:"File for the log; standard error when empty."`
+	StateDir  string    `key:"state_dir" env:"THINKFLOW_STATE_DIR" scope:"machine" doc:"Folder for ledgers. Default: $XDG_STATE_HOME/thinkflow, ~/.local/state/thinkflow, or what the operating system has in its place."`
 
 	// APIKey is resolved by Load from KeyEnv, KeyFile and the key ring; it is not
 	// a setting.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"thinkflow/agent"
+	"thinkflow/internal/redact"
 	"thinkflow/internal/scripted"
 	"thinkflow/internal/term"
 )
@@ -144,7 +145,7 @@ func TestReviewKeys(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			dir, environ := reviewed(t)
 			var stdout, stderr bytes.Buffer
-			a := &app{ctx: t.Context(), stdin: strings.NewReader(row.keys), stdout: &stdout, stderr: &stderr, environ: environ}
+			a := &app{ctx: t.Context(), stdin: strings.NewReader(row.keys), stdout: &stdout, stderr: &stderr, environ: environ, redact: &redact.Redactor{}}
 			c := &reviewCmd{Dir: dir}
 			engine, ws, done, err := a.reviewing(&c.settings, dir)
 			require.NoError(t, err)

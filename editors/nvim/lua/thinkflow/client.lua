@@ -146,6 +146,9 @@ end
 M.handlers = {
   ['workspace/applyEdit'] = apply_edit,
   ['thinkflow/event'] = event,
+  ['thinkflow/diagnostics'] = function(_, params)
+    return require('thinkflow.diagnostics').answer(params)
+  end,
 }
 
 --- Attaches every file buffer: without it the server would not know what is
@@ -212,6 +215,7 @@ function M.lsp_config()
       settings = next(options.settings) and options.settings or vim.empty_dict(),
       -- Questions come as events and are asked with vim.ui.select.
       approvals = true,
+      diagnostics = true,
     },
     on_init = function(client)
       M.adopt(client)

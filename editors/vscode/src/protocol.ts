@@ -1,6 +1,6 @@
 // What we use of the thinkflow/* methods: see the server's documentation.
 import { NotificationType, RequestType } from 'vscode-languageclient/node';
-import type { Diagnostic, Range } from 'vscode-languageclient/node';
+import type { Range } from 'vscode-languageclient/node';
 
 /** The version of the methods that this extension speaks. */
 export const protocolVersion = 1;
@@ -74,10 +74,3 @@ export const cancelRequest = new RequestType<{ runId: string }, { cancelled: boo
 export const steerRequest = new RequestType<{ runId: string; text: string }, object, void>('thinkflow/steer');
 export const eventNotification = new NotificationType<RunEvent>('thinkflow/event');
 export const previewNotification = new NotificationType<unknown>('thinkflow/preview');
-
-/** Asked by the server: what other extensions say of files; without uris, of all. */
-export const diagnosticsRequest = new RequestType<
-  { uris?: string[] } | null,
-  { files: { uri: string; diagnostics: Diagnostic[] }[] },
-  void
->('thinkflow/diagnostics');

@@ -2,7 +2,7 @@ import * as vscode from 'vscode';
 import type { ApplyWorkspaceEditResult } from 'vscode-languageclient/node';
 import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, State } from 'vscode-languageclient/node';
 import { Edits } from './edits';
-import { diagnosticsRequest, eventNotification, previewNotification, protocolVersion, RunEvent } from './protocol';
+import { eventNotification, previewNotification, protocolVersion, RunEvent } from './protocol';
 import { serverPath, serverSettings } from './settings';
 
 const keyName = 'thinkflow.key';
@@ -59,7 +59,7 @@ export class Server implements vscode.Disposable {
       {
         // Every file: what is typed there and not saved is unknown to the server otherwise.
         documentSelector: [{ scheme: 'file' }],
-        initializationOptions: { protocol: protocolVersion, diagnostics: true, settings: serverSettings() },
+        initializationOptions: { protocol: protocolVersion, settings: serverSettings() },
         outputChannel: this.log,
         revealOutputChannelOn: RevealOutputChannelOn.Never,
         initializationFailedHandler: () => false,
@@ -88,18 +88,6 @@ export class Server implements vscode.Disposable {
     });
     client.onNotification(previewNotification, () => {}); // shown by nobody yet
     client.onNotification(eventNotification, (event) => this.events.fire(event));
-    client.onRequest(diagnosticsRequest, async (params) => {
-      const to = client.code2ProtocolConverter;
-      const known: [string, readonly vscode.Diagnostic[]][] = params?.uris
-        ? params.uris.map((uri) => [uri, vscode.languages.getDiagnostics(vscode.Uri.parse(uri))])
-        : vscode.languages
-            .getDiagnostics()
-            .filter(([uri]) => uri.scheme === 'file')
-            .map(([uri, list]) => [to.asUri(uri), list]);
-      return {
-        files: await Promise.all(known.map(async ([uri, list]) => ({ uri, diagnostics: await to.asDiagnostics([...list]) }))),
-      };
-    });
     client.onDidChangeState((e) => {
       if (e.newState === State.Stopped && this.client === client) {
         this.client = undefined;

@@ -31,11 +31,12 @@ test-go: ## the tests without installing anything
 bench: ## benchmarks; figures are for reading, no test asserts them
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(PKG)
 
-# The scripted part takes minutes. More: make experiment EXPERIMENT='--peers --front-end',
-# or --live --models NAME against $OPENAI_BASE_URL (see --help).
+# The scripted part takes minutes; other agents stand in the report as they were
+# measured last. More: make experiment EXPERIMENT='--peers --front-end', or against
+# real endpoints: EXPERIMENT='--live --models NAME --doc docs/experiment-live.md'.
 experiment: ## measure the same work in every protocol and with other agents
 	$(GO) build -trimpath -o bin/ ./cmd/thinkflow ./internal/experiment/cmd/thinkflow-experiment
-	bin/thinkflow-experiment --doc docs/experiment.md $(EXPERIMENT)
+	bin/thinkflow-experiment --doc docs/experiment.md --with testdata/experiment/peers.json $(EXPERIMENT)
 
 # Every fuzz target for FUZZTIME each, one after the other.
 fuzz: ## make fuzz FUZZTIME=30s

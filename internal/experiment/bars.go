@@ -1,6 +1,10 @@
 package experiment
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // Bar is something that is demanded of the simulated runs, and what became of it.
 type Bar struct {
@@ -14,6 +18,9 @@ type Bar struct {
 // something else.
 const barAgent = "thinkflow tags strip"
 
+// timed are the tasks that have a bar on wall time.
+var timed = []string{"novel", "edits", "repair", "long"}
+
 // Bars compares the simulated runs with what is demanded.
 func (r *Report) Bars() []Bar {
 	if !r.Simulated {
@@ -21,13 +28,16 @@ func (r *Report) Bars() []Bar {
 	}
 	var out []Bar
 	add := func(task string, style Style, what, wanted string, f func(Result, Floor) (string, bool)) {
-		for _, res := range r.Results {
-			if res.Agent != barAgent || res.Task != task || res.Style != style {
+		for _, x := range r.rows(task) {
+			if x.agent != barAgent || x.with != string(style) {
 				continue
 			}
+			// The one in the middle by its time stands for all.
+			all := slices.SortedFunc(slices.Values(x.results), func(a, b Result) int { return cmp.Compare(a.Wall, b.Wall) })
+			res := all[len(all)/2]
 			b := Bar{What: fmt.Sprintf("%s, %s: %s", task, style, what), Wanted: wanted}
-			if b.Got, b.OK = f(res, r.Floors[task]); !res.OK {
-				b.Got, b.OK = b.Got+" (the run failed)", false
+			if b.Got, b.OK = f(res, r.Floors[task]); len(x.good) < len(all) {
+				b.Got, b.OK = b.Got+" (a run failed)", false
 			}
 			out = append(out, b)
 		}
@@ -58,7 +68,7 @@ func (r *Report) Bars() []Bar {
 			return fmt.Sprintf("%.2f (%d ÷ %d)", q, r.Input, f.Input), q <= 1.3
 		})
 	}
-	for _, task := range []string{"novel", "edits", "repair", "long"} {
+	for _, task := range timed {
 		add(task, Parallel, "wall ÷ floor", "≤ 1.03", func(r Result, f Floor) (string, bool) {
 			q := float64(r.Wall) / f.Wall.Seconds()
 			return fmt.Sprintf("%.3f (%.2f ÷ %.2f s)", q, float64(r.Wall), f.Wall.Seconds()), q <= 1.03

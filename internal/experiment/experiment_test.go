@@ -304,6 +304,29 @@ func TestOurs(t *testing.T) {
 	}
 }
 
+// TestTakeOver: what is taken from an earlier run says so, and only agents and
+// tasks that can be compared are taken.
+func TestTakeOver(t *testing.T) {
+	old := &Report{Simulated: true, Pace: quick, Made: time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC), Floors: map[string]Floor{},
+		Tasks:   []TaskInfo{{"novel", "t", "p"}, {"edits", "t", "another prompt"}},
+		Results: []Result{{Agent: "pi", Task: "novel", OK: true, Calls: 3}, {Agent: "pi", Task: "edits", OK: true}, {Agent: barAgent, Ours: true, Task: "novel", OK: true}}}
+	dir := t.TempDir()
+	if err := old.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	r := &Report{Simulated: true, Pace: quick, Tasks: []TaskInfo{{"novel", "t", "p"}, {"edits", "t", "p"}}, NotRun: []NotRun{{"pi", "absent"}, {"Codex", "absent"}}}
+	if err := r.takeOver(filepath.Join(dir, "results.json")); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Results) != 1 || r.Results[0].Task != "novel" || r.Results[0].Earlier != "4 March 2026" || len(r.NotRun) != 1 || r.NotRun[0].What != "Codex" {
+		t.Errorf("taken: %+v, not run: %+v", r.Results, r.NotRun)
+	}
+	r.Pace.Rate = 1
+	if err := r.takeOver(filepath.Join(dir, "results.json")); err == nil {
+		t.Error("results at another pace are taken")
+	}
+}
+
 // throughTheProxy is a run as against a real endpoint, which here is a simulated
 // one behind the proxy.
 func throughTheProxy(t *testing.T, bin string) {

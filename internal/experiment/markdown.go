@@ -28,6 +28,19 @@ func (r *Report) Markdown() string {
 		p("| %s | %d | %d | %d | %.1f |\n", t.Name, f.Calls, f.Input, f.Output, f.Wall.Seconds())
 	}
 	p("\n")
+	p("## Agents\n\n")
+	named := map[string]bool{}
+	for _, x := range r.Results {
+		if !named[x.Agent] {
+			named[x.Agent] = true
+			p("- %s: %s", x.Agent, x.Version)
+			if x.Earlier != "" {
+				p("; measured on %s, on fewer tasks", x.Earlier)
+			}
+			p("\n")
+		}
+	}
+	p("\n")
 	if len(r.NotRun) > 0 {
 		p("## Not run\n\nNothing is estimated for these.\n\n")
 		for _, n := range r.NotRun {
@@ -124,7 +137,7 @@ func (r *Report) intro() string {
 	if !r.Simulated {
 		return fmt.Sprintf("Measured %s on %s, against real endpoints, %d repeat(s) of each, %d at the same time. Tokens are what the provider reports; \"not reported\" is not 0. Shown are medians with the least and the most; *weighed* is the input with its cached part at a tenth.", r.Made.Format("2 January 2006"), r.Machine, r.Repeats, r.Jobs)
 	}
-	s := fmt.Sprintf("**The model is simulated**: %g s to the first token, %g tokens a second, %d characters a token. It knows the tasks, sees only what stands in the request, and uses tags where the prompt teaches them, else the offered tools by their schema. Agents and times are real: measured %s on %s, %d runs at the same time.", r.Pace.First.Seconds(), r.Pace.Rate, tokenChars, r.Made.Format("2 January 2006"), r.Machine, r.Jobs)
+	s := fmt.Sprintf("**The model is simulated**: %g s to the first token, %g tokens a second, %d characters a token. It knows the tasks, sees only what stands in the request, and uses tags where the prompt teaches them, else the offered tools by their schema. Agents and times are real: measured %s on %s, %d runs at the same time, the short tasks two at a time, those with a bar on their time alone.", r.Pace.First.Seconds(), r.Pace.Rate, tokenChars, r.Made.Format("2 January 2006"), r.Machine, r.Jobs)
 	if r.Pace.Speed != 1 {
 		s += fmt.Sprintf(" The model ran %g times as fast and times were multiplied by %g, which exaggerates what the agents themselves take.", r.Pace.Speed, r.Pace.Speed)
 	}

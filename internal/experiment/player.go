@@ -97,7 +97,10 @@ func (p *player) settle(rq *request) {
 		for _, a := range s.actions {
 			switch {
 			case !told || strings.Contains(result, "not executed") || strings.Contains(result, ": skipped: "):
-			case a.Fix != nil && !p.has(a) || strings.Contains(result, ": not applied ["):
+			case a.Fix != nil && !p.has(a), strings.Contains(result, ": not applied ["):
+				p.failed(a)
+			case a.Kind == Edit && saysNo.MatchString(result) && !p.has(a):
+				p.afresh[a.Path] = strings.Contains(strings.ToLower(result), "read")
 				p.failed(a)
 			default:
 				p.done[a] = true
@@ -128,6 +131,9 @@ func (p *player) settleTags(rq *request) {
 		}
 	}
 }
+
+// saysNo is how the result of a call begins that did nothing.
+var saysNo = regexp.MustCompile(`(?i)^\W*(error|fail|you must|could not|cannot|no such|unable)`)
 
 // has tells whether the text that the action brings stands in the file: some
 // agents put an edit where it nearly matches, and say so.

@@ -55,7 +55,8 @@ type Result struct {
 	Late  Seconds `json:"late,omitempty"`
 	Again int     `json:"again,omitempty"`
 
-	Artefacts string `json:"artefacts"` // folder, relative to the report
+	Artefacts string `json:"artefacts,omitempty"` // folder, relative to the report
+	Earlier   string `json:"earlier,omitempty"`   // the day, when it was not measured with the rest
 }
 
 // Seconds is a time in the model's clock.
@@ -82,11 +83,15 @@ type job struct {
 	pace   Pace
 	limit  int // prompts
 	out    string
+	timed  bool // a bar looks at its time: it runs alone
 }
 
 // name is the run's folder.
 func (j *job) name() string {
 	s := fmt.Sprintf("%s.%s.%s", j.task.Name, j.agent.Name, j.style)
+	if j.repeat > 1 {
+		s += fmt.Sprintf(".%d", j.repeat)
+	}
 	if j.live != nil {
 		s = fmt.Sprintf("%s.%s.%s.%d", j.task.Name, j.agent.Name, j.model, j.repeat)
 	}

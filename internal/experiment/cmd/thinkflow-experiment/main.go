@@ -42,6 +42,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stderr 
 	fs.IntVar(&o.Prompts, "prompts", 3, "prompts for a task, at most: a failed check's message is the next one")
 	fs.BoolVar(&o.Peers, "peers", false, "install other agents with npm")
 	fs.BoolVar(&o.FrontEnd, "front-end", false, "also the task frontend: needs npm, the network and chromium")
+	fs.StringVar(&o.With, "with", "", "results.json of an earlier run: agents that are not run now are taken from there, with their date")
 	live := fs.Bool("live", false, "ask a real endpoint: OPENAI_BASE_URL and OPENAI_API_KEY. This costs money")
 	models := fs.String("models", "", "with --live: names of models, with commas")
 	fs.IntVar(&o.Repeats, "repeats", 3, "with --live: runs of each task")

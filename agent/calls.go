@@ -184,7 +184,7 @@ func (t *turn) recordCall(c PreparedCall, ev ToolEvent) {
 		status = ledger.StatusFailed
 	}
 	err = led.Record(ledger.Command{
-		Key: t.callKey(c.N), Tool: c.Name, Args: c.Arguments, NeedResult: true, Flow: ledger.FlowNative,
+		Key: t.callKey(c.N), Announced: ledger.Announced{Tool: c.Name, Args: c.Arguments, NeedResult: true, Flow: ledger.FlowNative},
 		Status: status, Code: ev.Code, Error: ev.Error, Bytes: int64(ev.Bytes), IntentAt: t.r.e.now(),
 	})
 	if err != nil {

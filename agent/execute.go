@@ -478,9 +478,11 @@ func (t *turn) recordAs(key ledger.Key, c *parser.Command, o outcome, flow ledge
 		return
 	}
 	err = led.RecordWith(ledger.Command{
-		Key: key, Tool: string(c.Name), Path: c.Path, Dest: c.Dest, Cmd: c.Cmd, NeedResult: c.NeedResult,
-		Flow: flow, Status: ledger.Status(o.status), Code: o.code, Error: o.message, Notes: o.notes, Rung: o.rung,
-		ContentSum: contentHash(c, nil), Summary: summary(c), IntentAt: t.r.e.now(),
+		Key: key, Announced: ledger.Announced{
+			Tool: string(c.Name), Path: c.Path, Dest: c.Dest, Cmd: c.Cmd, NeedResult: c.NeedResult,
+			Flow: flow, Rung: o.rung, ContentSum: contentHash(c, nil), Summary: summary(c),
+		},
+		Status: ledger.Status(o.status), Code: o.code, Error: o.message, Notes: o.notes, IntentAt: t.r.e.now(),
 	}, t.r.contentOf(c))
 	if err != nil {
 		t.r.e.log.Warn("ledger: command not recorded", "command", key.String(), "err", err)

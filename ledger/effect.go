@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"unicode/utf8"
@@ -17,29 +16,9 @@ import (
 // names by their hashes.
 type intentBody struct {
 	Key
-	Status     Status          `json:"status"`
-	Tool       string          `json:"tool"`
-	Path       string          `json:"path,omitempty"`
-	Dest       string          `json:"dest,omitempty"`
-	Cmd        string          `json:"cmd,omitempty"`
-	Abs        string          `json:"abs,omitempty"`
-	AbsDest    string          `json:"abs_dest,omitempty"`
-	BeforeHash string          `json:"before_hash,omitempty"`
-	AfterHash  string          `json:"after_hash,omitempty"`
-	DestBefore string          `json:"dest_before,omitempty"`
-	NeedResult bool            `json:"need_result,omitempty"`
-	Flow       Flow            `json:"flow,omitempty"`
-	Via        Via             `json:"via,omitempty"`
-	Risk       string          `json:"risk,omitempty"`
-	Rung       string          `json:"rung,omitempty"`
-	Temp       string          `json:"temp,omitempty"`
-	Undo       string          `json:"undo_blob,omitempty"`
-	Content    string          `json:"content_blob,omitempty"`
-	Secret     bool            `json:"secret,omitempty"`
-	ContentSum string          `json:"content_hash,omitempty"`
-	Summary    string          `json:"summary,omitempty"`
-	Args       json.RawMessage `json:"args,omitempty"`
-	Owner      string          `json:"owner,omitempty"`
+	Status Status `json:"status"`
+	Announced
+	Owner string `json:"owner,omitempty"`
 	rawPaths
 }
 
@@ -151,10 +130,13 @@ func (l *Ledger) intentOp(in Intent) (*op, error) {
 	at := l.stamp(in.At)
 	undo, content := newText(in.Undo), newText(in.Content)
 	b := body(intentBody{
-		Key: in.Key, Status: status, Tool: in.Tool, Path: in.Path, Dest: in.Dest, Cmd: in.Cmd, Abs: in.Abs, AbsDest: in.AbsDest,
-		BeforeHash: in.BeforeHash, AfterHash: in.AfterHash, DestBefore: in.DestBefore, NeedResult: in.NeedResult, Flow: in.Flow,
-		Via: in.Via, Risk: in.Risk, Rung: in.Rung, Temp: in.Temp, Undo: undo.hex(), Content: content.hex(),
-		Secret: in.Secret, ContentSum: in.ContentHash, Summary: in.Summary, Args: in.Args, Owner: own,
+		Key: in.Key, Status: status, Owner: own,
+		Announced: Announced{
+			Tool: in.Tool, Path: in.Path, Dest: in.Dest, Cmd: in.Cmd, Abs: in.Abs, AbsDest: in.AbsDest,
+			BeforeHash: in.BeforeHash, AfterHash: in.AfterHash, DestBefore: in.DestBefore, NeedResult: in.NeedResult, Flow: in.Flow,
+			Via: in.Via, Risk: in.Risk, Rung: in.Rung, Temp: in.Temp, UndoBlob: undo.hex(), Content: content.hex(),
+			Secret: in.Secret, ContentSum: in.ContentHash, Summary: in.Summary, Args: in.Args,
+		},
 		rawPaths: rawPaths{rawHex(in.Abs), rawHex(in.AbsDest), rawHex(in.Temp)},
 	})
 	o := &op{size: len(b) + undo.size() + content.size()}

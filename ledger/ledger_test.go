@@ -115,10 +115,10 @@ func TestEveryFieldComesBack(t *testing.T) {
 			t.Errorf("times: %+v", got)
 		}
 		got.Injected, got.OutcomeAt, got.IntentAt = nil, nil, time.Time{}
-		want := Command{N: got.N, Key: in.Key, Tool: "tf-move", Path: "a.txt", Dest: "b.txt", Abs: "/ws/a.txt", AbsDest: "/ws/b.txt",
+		want := Command{N: got.N, Key: in.Key, Announced: Announced{Tool: "tf-move", Path: "a.txt", Dest: "b.txt", Abs: "/ws/a.txt", AbsDest: "/ws/b.txt",
 			BeforeHash: sum("a"), AfterHash: sum("a"), NeedResult: true, Flow: FlowStreamed, Via: ViaEditor, Risk: "low", Rung: "trailing",
-			Temp: "/ws/.tmp", UndoBlob: sum("undo it"), Content: sum("new text"), ContentSum: "ch", Summary: "1 line",
-			Args: json.RawMessage(`{"x":1}`), Status: StatusApplied, Code: "c", Error: "e", Bytes: 7, Added: 1, Removed: 2,
+			Temp: "/ws/.tmp", UndoBlob: sum("undo it"), Content: sum("new text"), ContentSum: "ch", Summary: "1 line", Args: json.RawMessage(`{"x":1}`)},
+			Status: StatusApplied, Code: "c", Error: "e", Bytes: 7, Added: 1, Removed: 2,
 			Stdout: "out", Stderr: "err", ExitCode: &exit, Notes: []string{"n1", "n2"}, LastEvent: got.LastEvent}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("got  %+v\nwant %+v", got, want)

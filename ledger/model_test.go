@@ -132,7 +132,7 @@ func (m *model) step(t *testing.T, r *rand.Rand, l *Ledger) {
 			}
 		}
 	case n < 75: // record
-		must(t, l.Record(Command{Key: k, Tool: "tf-read", Path: "r", Status: StatusSkipped, Code: "c"}))
+		must(t, l.Record(Command{Key: k, Status: StatusSkipped, Code: "c", Announced: Announced{Tool: "tf-read", Path: "r"}}))
 		m.run(k.Run)
 		rec := &modelCmd{key: k, tool: "tf-read", path: "r", status: StatusSkipped, code: "c", extra: c != nil}
 		m.cmds = append(m.cmds, rec)
@@ -206,7 +206,7 @@ func (m *model) settle() {
 }
 
 func (c *modelCmd) command() *Command {
-	return &Command{Tool: c.tool, Path: c.path, Abs: c.path, BeforeHash: c.before, AfterHash: c.after}
+	return &Command{Announced: Announced{Tool: c.tool, Path: c.path, Abs: c.path, BeforeHash: c.before, AfterHash: c.after}}
 }
 
 func (m *model) laterFound(c *modelCmd) bool {

@@ -140,7 +140,7 @@ func TestApprovalsBeforeTheIntent(t *testing.T) {
 	must(t, l.Approval(k, Approval{ID: "a", Action: "bash", Decision: "once", By: "terminal"}))
 	must(t, l.Intent(ctx, Intent{Key: k, Tool: "tf-bash", Cmd: "make"}))
 	must(t, l.Outcome(Outcome{Key: k, Status: StatusApplied}))
-	must(t, l.Record(Command{Key: failed, Tool: "tf-bash", Cmd: "rm", Status: StatusRejected}))
+	must(t, l.Record(Command{Key: failed, Status: StatusRejected, Announced: Announced{Tool: "tf-bash", Cmd: "rm"}}))
 	for ref, want := range map[string]string{
 		"r/1/1": "ledger.approval ledger.approval ledger.intent ledger.outcome",
 		"r/1/2": "ledger.approval ledger.record",
@@ -165,8 +165,8 @@ func TestRecordsWithTakenKeys(t *testing.T) {
 	must(t, l.Intent(ctx, Intent{Key: k, Tool: "tf-write", Path: "a"}))
 	must(t, l.Outcome(Outcome{Key: k, Status: StatusApplied}))
 	for range 2 {
-		must(t, l.Record(Command{Key: k, Tool: "tf-write", Path: "b", Status: StatusFailed, Code: "duplicate_id"}))
-		must(t, l.Record(Command{Key: key("r", 1, 0), Tool: "tf-write", Status: StatusFailed, Code: "bad_id"}))
+		must(t, l.Record(Command{Key: k, Status: StatusFailed, Code: "duplicate_id", Announced: Announced{Tool: "tf-write", Path: "b"}}))
+		must(t, l.Record(Command{Key: key("r", 1, 0), Status: StatusFailed, Code: "bad_id", Announced: Announced{Tool: "tf-write"}}))
 	}
 	c, err := l.Get(ctx, k)
 	must(t, err)

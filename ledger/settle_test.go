@@ -286,7 +286,7 @@ func FuzzDecide(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, tool, before, after, destBefore, at, dest uint8, editor bool) {
 		pick := func(n uint8) string { return hashes[int(n)%len(hashes)] }
-		c := Command{Tool: tools[int(tool)%len(tools)], Path: "p", Dest: "d", Abs: "/p", BeforeHash: pick(before), AfterHash: pick(after), DestBefore: pick(destBefore)}
+		c := Command{Announced: Announced{Tool: tools[int(tool)%len(tools)], Path: "p", Dest: "d", Abs: "/p", BeforeHash: pick(before), AfterHash: pick(after), DestBefore: pick(destBefore)}}
 		if editor {
 			c.Via = ViaEditor
 		}
@@ -329,7 +329,7 @@ func FuzzSeries(f *testing.F) {
 		last := "0"
 		var cmds []*Command
 		for _, s := range steps {
-			cmds = append(cmds, &Command{Tool: "tf-edit", Path: "p", Abs: "/p", BeforeHash: last, AfterHash: state(s)})
+			cmds = append(cmds, &Command{Announced: Announced{Tool: "tf-edit", Path: "p", Abs: "/p", BeforeHash: last, AfterHash: state(s)}})
 			last = state(s)
 		}
 		statuses, reasons := decideSeries(cmds, now)

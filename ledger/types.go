@@ -153,13 +153,9 @@ type Outcome struct {
 	At       time.Time // zero = now
 }
 
-// Command is the projection of all that is known of one command.
-type Command struct {
-	N int64 `json:"n"` // number of its first row in the chain; grows in the order of recording
-	Key
-	// Extra: recorded beside another command that has the key (a repeated or
-	// bad id); reached by N only.
-	Extra      bool            `json:"extra,omitempty"`
+// Announced is what the intent of a command says about it, as it stands in the
+// chain and in [Command].
+type Announced struct {
 	Tool       string          `json:"tool"`
 	Path       string          `json:"path,omitempty"`
 	Dest       string          `json:"dest,omitempty"`
@@ -181,6 +177,16 @@ type Command struct {
 	ContentSum string          `json:"content_hash,omitempty"`
 	Summary    string          `json:"summary,omitempty"`
 	Args       json.RawMessage `json:"args,omitempty"`
+}
+
+// Command is the projection of all that is known of one command.
+type Command struct {
+	N int64 `json:"n"` // number of its first row in the chain; grows in the order of recording
+	Key
+	// Extra: recorded beside another command that has the key (a repeated or
+	// bad id); reached by N only.
+	Extra bool `json:"extra,omitempty"`
+	Announced
 
 	Status Status `json:"status"`
 	// Recovered: the status was found by looking, after the owner had died.

@@ -267,25 +267,6 @@ func (e *Engine) Cancel(id string) bool {
 	return true
 }
 
-// Steer gives the running task a further message, which the model sees with
-// its next turn.
-func (e *Engine) Steer(id, text string) error {
-	if strings.TrimSpace(text) == "" {
-		return errors.New("the message is empty")
-	}
-	r, err := e.find(id)
-	if err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.unsteered {
-		return fmt.Errorf("run %q: %w", id, ErrNoRun)
-	}
-	r.steer = append(r.steer, text)
-	return nil
-}
-
 // Approve answers an approval that the run waits for.
 func (e *Engine) Approve(id, approval string, d Decision) error {
 	r, err := e.find(id)

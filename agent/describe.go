@@ -116,3 +116,27 @@ func editTexts(edits []workspace.Edit) string {
 	}
 	return b.String()
 }
+
+// resolve finds the real targets of an operation: path, then dest.
+func (r *run) resolve(op workspace.Op) ([]workspace.Target, error) {
+	access := workspace.AccessWrite
+	switch op.Kind {
+	case workspace.OpDelete, workspace.OpMove: // the entry itself goes away
+		access = workspace.AccessDelete
+	case workspace.OpCopy:
+		access = workspace.AccessRead
+	}
+	t, err := r.e.ws.Resolve(op.Path, access)
+	if err != nil {
+		return nil, err
+	}
+	out := []workspace.Target{t}
+	if op.Dest != "" {
+		d, err := r.e.ws.Resolve(op.Dest, workspace.AccessCreate)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}

@@ -11,7 +11,6 @@ import (
 	"thinkflow/internal/config"
 	"thinkflow/internal/policy"
 	"thinkflow/ledger"
-	"thinkflow/workspace"
 )
 
 // Reasons for which a run's context ends.
@@ -224,40 +223,6 @@ func (r *run) after(t *turn) *RunResult {
 		return ended(StateRefused, r.refusal)
 	}
 	return ended(StateDone, "")
-}
-
-// nextBadKey makes a key for a tag without a usable id, so that it can be
-// recorded: below zero, where no command is.
-func (r *run) nextBadKey(k ledger.Key) ledger.Key {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.badKeys++
-	k.ID = -r.badKeys
-	return k
-}
-
-// resolve finds the real targets of an operation: path, then dest.
-func (r *run) resolve(op workspace.Op) ([]workspace.Target, error) {
-	access := workspace.AccessWrite
-	switch op.Kind {
-	case workspace.OpDelete, workspace.OpMove: // the entry itself goes away
-		access = workspace.AccessDelete
-	case workspace.OpCopy:
-		access = workspace.AccessRead
-	}
-	t, err := r.e.ws.Resolve(op.Path, access)
-	if err != nil {
-		return nil, err
-	}
-	out := []workspace.Target{t}
-	if op.Dest != "" {
-		d, err := r.e.ws.Resolve(op.Dest, workspace.AccessCreate)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, d)
-	}
-	return out, nil
 }
 
 // keepsTags: the history needs the text as it came.

@@ -9,29 +9,18 @@ import (
 	"thinkflow/workspace"
 )
 
+// opKinds are the commands that change files, as the workspace has them.
+var opKinds = map[parser.Name]workspace.OpKind{
+	parser.Write: workspace.OpWrite, parser.Append: workspace.OpAppend, parser.Edit: workspace.OpEdit,
+	parser.Mkdir: workspace.OpMkdir, parser.Touch: workspace.OpTouch, parser.Delete: workspace.OpDelete,
+	parser.Copy: workspace.OpCopy, parser.Move: workspace.OpMove,
+}
+
 // operation is the command as the workspace has it.
 func operation(c *parser.Command) workspace.Op {
-	op := workspace.Op{Path: c.Path, Dest: c.Dest, Body: c.Body, All: c.All, Line: c.Line, Empty: c.Empty}
+	op := workspace.Op{Kind: opKinds[c.Name], Path: c.Path, Dest: c.Dest, Body: c.Body, All: c.All, Line: c.Line, Empty: c.Empty}
 	for _, p := range c.Pairs {
 		op.Pairs = append(op.Pairs, workspace.Pair{Old: p.Old, New: p.New})
-	}
-	switch c.Name {
-	case parser.Write:
-		op.Kind = workspace.OpWrite
-	case parser.Append:
-		op.Kind = workspace.OpAppend
-	case parser.Mkdir:
-		op.Kind = workspace.OpMkdir
-	case parser.Touch:
-		op.Kind = workspace.OpTouch
-	case parser.Copy:
-		op.Kind = workspace.OpCopy
-	case parser.Move:
-		op.Kind = workspace.OpMove
-	case parser.Edit:
-		op.Kind = workspace.OpEdit
-	case parser.Delete:
-		op.Kind = workspace.OpDelete
 	}
 	return op
 }

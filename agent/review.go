@@ -35,6 +35,34 @@ func newReviewer() *reviewer {
 	}
 }
 
+// decide adds a decision about hunks of a command to those before, and returns
+// all of them.
+func (v *reviewer) decide(key string, kept, undone bool) fate {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	f := v.fate[key]
+	if f == nil {
+		f = &fate{}
+		v.fate[key] = f
+	}
+	f.kept = f.kept || kept
+	f.undone = f.undone || undone
+	return *f
+}
+
+// waitingKeys are the commands of which something still waits.
+func waitingKeys(tr *review.Tracker) map[string]bool {
+	out := map[string]bool{}
+	for _, path := range tr.Paths() {
+		for _, c := range tr.Changes(path) {
+			for _, k := range c.Keys {
+				out[k] = true
+			}
+		}
+	}
+	return out
+}
+
 // begin notes whose run it is.
 func (v *reviewer) begin(run string, s *session) {
 	v.mu.Lock()
@@ -85,9 +113,8 @@ func (e *Engine) syncReview(abs string, staged bool) {
 	e.review.live.Sync(abs, text, exists)
 }
 
-// trackApplied notes a change that a command (key "": nobody's) has made. The
-// paths are locked.
-func (e *Engine) trackApplied(key string, ch *workspace.Change) {
+// tracked is a planned change as the trackers take it.
+func tracked(key string, ch *workspace.Change) review.Applied {
 	a := review.Applied{
 		Key: key, Kind: ch.Kind, Path: ch.Target.Abs, Before: ch.Before.Text, After: ch.After(), Edits: ch.Edits,
 		Mode: ch.Before.Mode.Perm(), Link: ch.Link(),
@@ -95,6 +122,13 @@ func (e *Engine) trackApplied(key string, ch *workspace.Change) {
 	if ch.Dest != nil {
 		a.Dest = ch.Dest.Abs
 	}
+	return a
+}
+
+// trackApplied notes a change that a command (key "": nobody's) has made. The
+// paths are locked.
+func (e *Engine) trackApplied(key string, ch *workspace.Change) {
+	a := tracked(key, ch)
 	if ch.Kind == workspace.ChangeMove {
 		if ch.AfterHash == workspace.HashDir {
 			e.review.live.MoveFolder(a.Path, a.Dest, key)
@@ -158,7 +192,7 @@ func (e *Engine) undoHunks(ctx context.Context, g *group, id string, n int) (und
 		return nil, err
 	}
 	for _, a := range actions {
-		ch, err := e.planAction(e.under, &a)
+		ch, err := e.planAction(&a)
 		if err != nil {
 			return undo, err
 		}
@@ -173,17 +207,17 @@ func (e *Engine) undoHunks(ctx context.Context, g *group, id string, n int) (und
 }
 
 // planAction plans what an action of a tracker asks for.
-func (e *Engine) planAction(ws *workspace.Workspace, a *review.Action) (*workspace.Change, error) {
+func (e *Engine) planAction(a *review.Action) (*workspace.Change, error) {
 	switch a.Kind {
 	case review.KindMove:
-		return ws.Plan(workspace.Op{Kind: workspace.OpMove, Path: a.Path, Dest: a.Dest, AllowSecret: true})
+		return e.under.Plan(workspace.Op{Kind: workspace.OpMove, Path: a.Path, Dest: a.Dest, AllowSecret: true})
 	case review.KindDelete:
-		return ws.Plan(workspace.Op{Kind: workspace.OpDelete, Path: a.Path, AllowSecret: true})
+		return e.under.Plan(workspace.Op{Kind: workspace.OpDelete, Path: a.Path, AllowSecret: true})
 	case review.KindCreate:
-		return ws.PlanCreate(a.Path, a.Text, a.Link, a.Mode)
+		return e.under.PlanCreate(a.Path, a.Text, a.Link, a.Mode)
 	}
 	text, _, _ := e.textNow(a.Path)
-	return ws.PlanEdits(a.Path, workspace.HashText(text), a.Edits)
+	return e.under.PlanEdits(a.Path, workspace.HashText(text), a.Edits)
 }
 
 // runOf is the run that the first key names.

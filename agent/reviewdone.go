@@ -131,27 +131,10 @@ func ParseKey(s string) (ledger.Key, error) {
 // decided records what a person decided about hunks, marks commands of which
 // nothing waits any more, and notes it for the model.
 func (e *Engine) decided(g *group, action, by string) {
-	v := e.review
-	waiting := map[string]bool{}
-	for _, path := range v.live.Paths() {
-		for _, c := range v.live.Changes(path) {
-			for _, k := range c.Keys {
-				waiting[k] = true
-			}
-		}
-	}
+	waiting := waitingKeys(e.review.live)
 	led, err := e.openLedger()
 	for _, k := range g.keys() {
-		v.mu.Lock()
-		f := v.fate[k]
-		if f == nil {
-			f = &fate{}
-			v.fate[k] = f
-		}
-		f.kept = f.kept || action == "keep"
-		f.undone = f.undone || action == "undo"
-		all := *f
-		v.mu.Unlock()
+		all := e.review.decide(k, action == "keep", action == "undo")
 		key, perr := ParseKey(k)
 		if perr != nil || err != nil {
 			continue

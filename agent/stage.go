@@ -60,13 +60,7 @@ func (t *turn) stageCommand(c *parser.Command, o outcome, key ledger.Key, ch *wo
 // trackStaged adds a planned change to the proposals.
 func (e *Engine) trackStaged(key string, ch *workspace.Change) {
 	v := e.review
-	a := review.Applied{
-		Key: key, Kind: ch.Kind, Path: ch.Target.Abs, Before: ch.Before.Text, After: ch.After(), Edits: ch.Edits,
-		Mode: ch.Before.Mode.Perm(), Link: ch.Link(),
-	}
-	if ch.Dest != nil {
-		a.Dest = ch.Dest.Abs
-	}
+	a := tracked(key, ch)
 	switch ch.Kind {
 	case workspace.ChangeMkdir:
 		v.mu.Lock()
@@ -141,7 +135,7 @@ func (e *Engine) accept(ctx context.Context, g *group) (undo []string, err error
 				return undo, err
 			}
 		}
-		ch, err := e.planAction(e.under, a)
+		ch, err := e.planAction(a)
 		if err != nil {
 			return undo, err
 		}
@@ -204,27 +198,10 @@ func (e *Engine) reject(g *group, by string) error {
 // settleProposals records the decision, and the end of commands of which
 // nothing is proposed any more.
 func (e *Engine) settleProposals(g *group, action, by string) {
-	v := e.review
-	waiting := map[string]bool{}
-	for _, path := range v.staged.Paths() {
-		for _, c := range v.staged.Changes(path) {
-			for _, k := range c.Keys {
-				waiting[k] = true
-			}
-		}
-	}
+	waiting := waitingKeys(e.review.staged)
 	led, err := e.openLedger()
 	for _, k := range g.keys() {
-		v.mu.Lock()
-		f := v.fate[k]
-		if f == nil {
-			f = &fate{}
-			v.fate[k] = f
-		}
-		f.kept = f.kept || action == "accept"
-		f.undone = f.undone || action == "reject"
-		all := *f
-		v.mu.Unlock()
+		all := e.review.decide(k, action == "accept", action == "reject")
 		key, perr := ParseKey(k)
 		if perr != nil || err != nil {
 			continue

@@ -6,8 +6,6 @@ import (
 	"strings"
 )
 
-import ()
-
 // takeSteer puts messages that came meanwhile into the history.
 func (r *run) takeSteer() bool {
 	r.mu.Lock()

@@ -116,6 +116,12 @@ func Peers() []Agent {
 			return []string{"--auth-type", "openai", "--approval-mode", "yolo", "-m", l.Model, "-p", l.Prompt},
 				[]string{"OPENAI_API_KEY=" + l.Key, "OPENAI_BASE_URL=" + l.URL + "/v1", "OPENAI_MODEL=" + l.Model}, nil
 		}},
+		{Name: "Cline", Package: "cline", Bin: "cline", Start: func(l Launch) ([]string, []string, error) {
+			_, err := home(l, "cline/settings/providers.json", m{"version": 1, "lastUsedProvider": "openai-compatible", "modes": m{}, "providers": m{"openai-compatible": m{
+				"settings":  m{"provider": "openai-compatible", "apiKey": l.Key, "model": l.Model, "baseUrl": l.URL + "/v1"},
+				"updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}}})
+			return []string{"--auto-approve", "true", "-P", "openai-compatible", "-m", l.Model, "-c", l.Dir, "--data-dir", filepath.Join(l.Home, "cline"), l.Prompt}, nil, err
+		}},
 		{Name: "pi", Package: "@earendil-works/pi-coding-agent", Bin: "pi", Node22: true, Start: func(l Launch) ([]string, []string, error) {
 			_, err := home(l, "pi/models.json", m{"providers": m{"mock": m{"baseUrl": l.URL + "/v1", "api": "openai-completions", "apiKey": l.Key,
 				"models": []m{{"id": l.Model, "name": l.Model, "reasoning": false, "input": []string{"text"}, "contextWindow": 200000, "maxTokens": 32000, "cost": m{"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}}}}}})
@@ -178,7 +184,7 @@ func (a *Agent) find(ctx context.Context, folder string, install bool) (program,
 	defer os.RemoveAll(home)
 	cmd := exec.CommandContext(ctx, p.path, "--version")
 	cmd.Env = p.env(home)
-	out, err := cmd.Output()
+	out, err := cmd.CombinedOutput() // pi says it on stderr
 	if err != nil {
 		return p, &setupError{a.Bin + " --version: " + err.Error()}
 	}

@@ -79,6 +79,12 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	o.Jobs = max(o.Jobs, 1)
 	rep := &Report{Made: time.Now().UTC(), Machine: fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
 		Simulated: o.Live == nil, Pace: o.Pace, Jobs: o.Jobs, Repeats: o.Repeats, Floors: map[string]Floor{}}
+	var old *Report
+	if o.With != "" && o.Live == nil {
+		if old, err = earlier(o.With, o.Pace); err != nil {
+			return nil, err
+		}
+	}
 	jobs, err := o.plan(ctx, rep)
 	if err != nil {
 		return nil, err
@@ -102,28 +108,31 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, ctx.Err()
 	}
 	rep.Results = results
-	if o.With != "" && o.Live == nil {
-		if err := rep.takeOver(o.With); err != nil {
-			return nil, err
-		}
+	if old != nil {
+		rep.takeOver(old)
 	}
 	return rep, nil
 }
 
-// takeOver adds what other agents did in an earlier run at the same pace with
-// the same prompts.
-func (r *Report) takeOver(file string) error {
+// earlier reads the results of an earlier simulated run. It is an error when that
+// was made at another pace: such times stand in no table together.
+func earlier(file string, pace Pace) (*Report, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var old Report
 	if err := json.Unmarshal(data, &old); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if !r.Simulated || !old.Simulated || r.Pace != old.Pace {
-		return fmt.Errorf("%s was not measured with this model at this pace", file)
+	if !old.Simulated || old.Pace != pace {
+		return nil, fmt.Errorf("%s was not measured with this model at this pace (%v to the first token, %g tokens a second, %g times as fast)", file, pace.First, pace.Rate, pace.Speed)
 	}
+	return &old, nil
+}
+
+// takeOver adds what other agents did in an earlier run with the same prompts.
+func (r *Report) takeOver(old *Report) {
 	now := map[string]bool{}
 	for _, x := range r.Results {
 		now[x.Agent] = true
@@ -142,7 +151,6 @@ func (r *Report) takeOver(file string) error {
 		taken[x.Agent] = true
 	}
 	r.NotRun = slices.DeleteFunc(r.NotRun, func(n NotRun) bool { return taken[n.What] })
-	return nil
 }
 
 // short tasks come late and two at a time, those that a bar on time is for last,

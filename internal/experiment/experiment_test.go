@@ -108,6 +108,9 @@ func TestToolsBySchema(t *testing.T) {
 		{"absolute", def("Read", nil, map[string]schema{"file_path": abs}), &Action{Kind: Read, Path: "a.txt"}, `{"file_path":"/w/a.txt"}`},
 		{"write", def("write", nil, map[string]schema{"filePath": str, "content": str}), &Action{Kind: Write, Path: "a.txt", Body: "<b>\n"}, `{"filePath":"a.txt","content":"<b>\n"}`},
 		{"edit", def("Edit", nil, map[string]schema{"file_path": str, "old_string": str, "new_string": str}), edit, `{"file_path":"a.txt","old_string":"x\n","new_string":"y\n"}`},
+		{"read several", def("read_files", []string{"files"}, map[string]schema{"files": {Type: "array", Items: &schema{Properties: map[string]schema{"path": abs}}}}), &Action{Kind: Read, Path: "a.txt"}, `{"files":[{"path":"/w/a.txt"}]}`},
+		{"run several", def("run_commands", nil, map[string]schema{"commands": {Type: "array", Items: &str}}), &Action{Kind: Bash, Cmd: "ls"}, `{"commands":["ls"]}`},
+		{"creates", toolDef{name: "editor", about: "creates the file", schema: schema{Properties: map[string]schema{"path": abs, "old_text": str, "new_text": str}, Required: []string{"path", "new_text"}}}, &Action{Kind: Write, Path: "a.txt", Body: "x\n"}, `{"path":"/w/a.txt","new_text":"x\n"}`},
 		{"edits", def("edit", nil, map[string]schema{"path": str, "edits": {Type: "array", Items: &schema{Properties: map[string]schema{"oldText": str, "newText": str}}}}), edit, `{"path":"a.txt","edits":[{"oldText":"x\n","newText":"y\n"}]}`},
 		{"required", def("bash", []string{"command", "description", "background", "wait"}, map[string]schema{"command": str, "description": str, "background": {Type: "boolean"}, "wait": {Type: "integer"}}), &Action{Kind: Bash, Cmd: "ls"}, `{"background":false,"command":"ls","description":"as the task says","wait":1}`},
 		{"argv", def("shell", nil, map[string]schema{"command": {Type: "array"}}), &Action{Kind: Bash, Cmd: "ls"}, `{"command":["bash","-lc","ls"]}`},
@@ -178,7 +181,11 @@ func TestUsageAsReported(t *testing.T) {
 		{"chat", "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}\n", reported{7, 3, -1}},
 		{"cached", "data: {\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3,\"prompt_tokens_details\":{\"cached_tokens\":0}}}\n", reported{7, 3, 0}},
 		{"null", "data: {\"usage\":null}\n", reported{-1, -1, -1}},
-		{"whole", `{"usage":{"input_tokens":5,"output_tokens":2,"cache_read_input_tokens":4}}`, reported{5, 2, 4}},
+		{"whole", `{"usage":{"input_tokens":5,"output_tokens":2,"cache_read_input_tokens":4}}`, reported{9, 2, 4}},
+		{"messages", "event: message_start\ndata: {\"message\":{\"usage\":{\"input_tokens\":5,\"cache_creation_input_tokens\":30,\"cache_read_input_tokens\":4,\"output_tokens\":1}}}\n\ndata: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":20}}\n", reported{39, 20, 4}},
+		{"both", `{"usage":{"prompt_tokens":9,"completion_tokens":2,"cache_read_input_tokens":6}}`, reported{9, 2, 6}},
+		{"thoughts", `{"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2,"thoughtsTokenCount":7}}`, reported{9, 9, -1}},
+		{"cache within", `{"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_cache_hit_tokens":6}}`, reported{9, 2, 6}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := usageIn([]byte(c.answer)); got != c.want {
@@ -279,6 +286,9 @@ func TestOurs(t *testing.T) {
 		if !r.OK || r.Prompts != 1 {
 			t.Errorf("%s, %s, %s: %s after %d prompts: %s", r.Task, r.Agent, r.Style, r.Failure, r.Prompts, r.Detail)
 		}
+		if runtime.GOOS == "linux" && r.Memory < 1<<20 {
+			t.Errorf("%s, %s: %d bytes of memory", r.Task, r.Agent, r.Memory)
+		}
 		if r.Calls < rep.Floors[r.Task].Calls {
 			t.Errorf("%s, %s: %d calls are less than the floor", r.Task, r.Agent, r.Calls)
 		}
@@ -315,14 +325,18 @@ func TestTakeOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &Report{Simulated: true, Pace: quick, Tasks: []TaskInfo{{"novel", "t", "p"}, {"edits", "t", "p"}}, NotRun: []NotRun{{"pi", "absent"}, {"Codex", "absent"}}}
-	if err := r.takeOver(filepath.Join(dir, "results.json")); err != nil {
+	file := filepath.Join(dir, "results.json")
+	old, err := earlier(file, quick)
+	if err != nil {
 		t.Fatal(err)
 	}
+	r.takeOver(old)
 	if len(r.Results) != 1 || r.Results[0].Task != "novel" || r.Results[0].Earlier != "4 March 2026" || len(r.NotRun) != 1 || r.NotRun[0].What != "Codex" {
 		t.Errorf("taken: %+v, not run: %+v", r.Results, r.NotRun)
 	}
-	r.Pace.Rate = 1
-	if err := r.takeOver(filepath.Join(dir, "results.json")); err == nil {
+	slow := quick
+	slow.Rate = 1
+	if _, err := earlier(file, slow); err == nil {
 		t.Error("results at another pace are taken")
 	}
 }

@@ -196,8 +196,17 @@ func (r *Report) charts(task string) []template.HTML {
 			}
 			return float64(r.FirstFile)
 		}, nil),
+		draw("Memory, MB", "%.0f", none, func(r Result) float64 { return megabytes(r.Memory) }, nil),
 		draw("Prefix reused, %", "%.0f", none, func(r Result) float64 { return math.Max(r.Reuse, 0) * 100 }, nil),
 	}
+}
+
+// megabytes keeps -1 for what is not known.
+func megabytes(n int64) float64 {
+	if n <= 0 {
+		return -1
+	}
+	return float64(n) / 1e6
 }
 
 // bar is one row of a chart.

@@ -1,9 +1,7 @@
 package experiment
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -108,59 +106,3 @@ func (t *tee) Write(p []byte) (int, error) {
 
 // Unwrap lets the proxy flush.
 func (t *tee) Unwrap() http.ResponseWriter { return t.ResponseWriter }
-
-// reported is usage as the provider tells it; -1 is not reported.
-type reported struct{ input, output, cached int }
-
-// usageIn finds the last usage in an answer, streamed or not.
-func usageIn(answer []byte) reported {
-	u := reported{-1, -1, -1}
-	take := func(data []byte) {
-		var v any
-		if json.Unmarshal(data, &v) == nil {
-			u.walk(v)
-		}
-	}
-	if bytes.HasPrefix(bytes.TrimSpace(answer), []byte("{")) {
-		take(answer)
-		return u
-	}
-	lines := bufio.NewScanner(bytes.NewReader(answer))
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		if data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:")); ok {
-			take(data)
-		}
-	}
-	return u
-}
-
-// walk looks for the fields by the names that the wire forms give them.
-func (u *reported) walk(v any) {
-	switch v := v.(type) {
-	case []any:
-		for _, x := range v {
-			u.walk(x)
-		}
-	case map[string]any:
-		for k, x := range v {
-			n, isNumber := x.(float64)
-			switch k {
-			case "prompt_tokens", "input_tokens", "promptTokenCount":
-				if isNumber {
-					u.input = int(n)
-				}
-			case "completion_tokens", "output_tokens", "candidatesTokenCount":
-				if isNumber {
-					u.output = int(n)
-				}
-			case "cached_tokens", "cache_read_input_tokens", "cachedContentTokenCount", "prompt_cache_hit_tokens":
-				if isNumber {
-					u.cached = int(n)
-				}
-			case "usage", "usageMetadata", "prompt_tokens_details", "input_tokens_details", "message", "response":
-				u.walk(x)
-			}
-		}
-	}
-}

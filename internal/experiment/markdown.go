@@ -55,11 +55,11 @@ func (r *Report) Markdown() string {
 	}
 	for _, t := range r.Tasks {
 		p("### %s: %s\n\n> %s\n\n", t.Name, t.Title, strings.ReplaceAll(t.Prompt, "\n", "\n> "))
-		p("| agent | %s | done | calls | input | cached | weighed | output | first request KB | prefix again | first file s | start s | wall s |", with)
+		p("| agent | %s | done | calls | input | cached | weighed | output | first request KB | prefix again | first file s | start s | memory MB | wall s |", with)
 		if r.Simulated {
 			p(" least s |")
 		}
-		p("\n|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+		p("\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 		if r.Simulated {
 			p("---|")
 		}
@@ -78,7 +78,7 @@ func (r *Report) Markdown() string {
 				}
 				return "–"
 			}
-			p("| %s | %s | %d/%d | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |", x.agent, x.with, len(g), len(x.results),
+			p("| %s | %s | %d/%d | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |", x.agent, x.with, len(g), len(x.results),
 				cell("%.0f", func(r Result) float64 { return float64(r.Calls) }),
 				cell("%.0f", func(r Result) float64 { return float64(r.Input) }),
 				cell("%.0f", func(r Result) float64 { return float64(r.Cached) }),
@@ -88,6 +88,7 @@ func (r *Report) Markdown() string {
 				optional("%.0f %%", func(r Result) float64 { return r.Reuse * 100 }),
 				optional("%.2f", func(r Result) float64 { return float64(r.FirstFile) }),
 				optional("%.2f", func(r Result) float64 { return float64(r.Start) }),
+				optional("%.0f", func(r Result) float64 { return megabytes(r.Memory) }),
 				cell("%.2f", func(r Result) float64 { return float64(r.Wall) }))
 			if r.Simulated {
 				p(" %s |", cell("%.2f", func(r Result) float64 { return float64(r.Least) }))

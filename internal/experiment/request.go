@@ -34,7 +34,7 @@ func flat(raw json.RawMessage) string {
 		switch v := v.(type) {
 		case string:
 			var inner any
-			if strings.HasPrefix(v, "{") && json.Unmarshal([]byte(v), &inner) == nil {
+			if (strings.HasPrefix(v, "{") || strings.HasPrefix(v, "[{")) && json.Unmarshal([]byte(v), &inner) == nil {
 				walk(inner)
 				return
 			}

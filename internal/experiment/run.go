@@ -48,6 +48,9 @@ type Result struct {
 	Wall      Seconds `json:"wall"`       // of the processes
 	Start     Seconds `json:"start"`      // to the first request
 	FirstFile Seconds `json:"first_file"` // to the first change of a file; -1 = none
+	// Memory is the most that the agent's processes held together, in bytes; -1 =
+	// not known. Pages that they share count for each.
+	Memory int64 `json:"memory"`
 	// Least is what these calls and tokens take at the simulated pace.
 	Least Seconds `json:"least,omitempty"`
 	// Late is the most by which the simulated model was behind because the machine
@@ -122,7 +125,7 @@ func (j *job) do(ctx context.Context) Result {
 
 func (j *job) once(ctx context.Context) Result {
 	r := Result{Agent: j.agent.Name, Version: j.prog.version, Ours: j.agent.Ours, Task: j.task.Name, Style: j.style, Model: j.model, Repeat: j.repeat,
-		Input: -1, Output: -1, Cached: -1, Reuse: -1, FirstFile: -1, Artefacts: "runs/" + j.name()}
+		Input: -1, Output: -1, Cached: -1, Reuse: -1, FirstFile: -1, Memory: -1, Artefacts: "runs/" + j.name()}
 	fail := func(kind string, err error) Result {
 		r.Failure, r.Detail = kind, err.Error()
 		return r
@@ -174,8 +177,9 @@ func (j *job) once(ctx context.Context) Result {
 			l.Key = "through-the-proxy"
 		}
 		at := time.Now()
-		output, kind, err := j.process(ctx, l, filepath.Join(base, fmt.Sprintf("prompt-%d", r.Prompts)))
+		output, memory, kind, err := j.process(ctx, l, filepath.Join(base, fmt.Sprintf("prompt-%d", r.Prompts)))
 		running += time.Since(at)
+		r.Memory = max(r.Memory, memory)
 		if err != nil {
 			r.Failure, r.Detail = kind, err.Error()
 			break
@@ -274,11 +278,12 @@ func (j *job) count(r *Result, calls []Call, began time.Time) {
 	}
 }
 
-// process runs the agent once and keeps what it printed.
-func (j *job) process(ctx context.Context, l Launch, base string) (output, kind string, err error) {
+// process runs the agent once and keeps what it printed. memory is in bytes, -1 =
+// not known.
+func (j *job) process(ctx context.Context, l Launch, base string) (output string, memory int64, kind string, err error) {
 	args, env, err := j.agent.Start(l)
 	if err != nil {
-		return "", FailSetup, err
+		return "", -1, FailSetup, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, j.patience())
 	defer cancel()
@@ -288,26 +293,30 @@ func (j *job) process(ctx context.Context, l Launch, base string) (output, kind 
 	ownGroup(cmd)
 	stdout, err := os.Create(base + ".stdout")
 	if err != nil {
-		return "", FailSetup, err
+		return "", -1, FailSetup, err
 	}
 	defer stdout.Close()
 	stderr, err := os.Create(base + ".stderr")
 	if err != nil {
-		return "", FailSetup, err
+		return "", -1, FailSetup, err
 	}
 	defer stderr.Close()
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.WaitDelay = 5 * time.Second
-	err = cmd.Run()
+	if err = cmd.Start(); err == nil {
+		held := watchMemory(cmd.Process.Pid)
+		err = cmd.Wait()
+		memory = held()
+	}
 	data, _ := os.ReadFile(base + ".stdout")
 	switch {
 	case ctx.Err() != nil:
-		return "", FailTimeout, fmt.Errorf("it did not end within %s", j.patience().Round(time.Second))
+		return "", -1, FailTimeout, fmt.Errorf("it did not end within %s", j.patience().Round(time.Second))
 	case err != nil:
 		said, _ := os.ReadFile(base + ".stderr")
-		return "", FailAgent, fmt.Errorf("%w: %s", err, tail(strings.TrimSpace(string(said)), 300))
+		return "", -1, FailAgent, fmt.Errorf("%w: %s", err, tail(strings.TrimSpace(string(said)), 300))
 	}
-	return string(data), "", nil
+	return string(data), memory, "", nil
 }
 
 // patience is how long a run may take.

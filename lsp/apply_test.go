@@ -190,9 +190,7 @@ func TestKeepsTyping(t *testing.T) {
 	for _, row := range []struct {
 		profile string
 		most    time.Duration
-		// The bound is that of an edit nobody reports: how far the virtual clock
-		// gets while the server works depends on the machine.
-	}{{"nvim-0.10", 3 * time.Second}, {"vscode", 3 * time.Second}, {"eglot-30", 3 * time.Second}} {
+	}{{"nvim-0.10", 600 * time.Millisecond}, {"vscode", 10 * time.Millisecond}, {"eglot-30", 2200 * time.Millisecond}} {
 		t.Run(row.profile, func(t *testing.T) {
 			var s *session
 			var key func()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"thinkflow/agent"
 	"thinkflow/internal/fakeeditor"
@@ -34,6 +35,37 @@ type session struct {
 	setup  lsp.Setup // valid once the engine stands
 	code   chan int  // exit code of Main
 	closed chan struct{}
+	server *serverClock
+}
+
+// serverClock is the clock as the server has it: it knows whether the verdict on
+// an edit waits for time to pass. A verdict that is there already may still be on
+// its way to the caller; time must not pass before it has arrived.
+type serverClock struct {
+	*fakeeditor.Clock
+	mu    sync.Mutex // guards waits
+	waits int        // deadlines of verdicts that are running
+}
+
+// watchAfterwards is how long the server watches an edit whose verdict is there,
+// but uncertain: that is no wait for a verdict.
+const watchAfterwards = time.Minute
+
+func (c *serverClock) AfterFunc(d time.Duration, f func()) (stop func()) {
+	if d >= watchAfterwards {
+		return c.Clock.AfterFunc(d, f)
+	}
+	over := sync.OnceFunc(func() { c.count(-1) })
+	c.count(1)
+	cancel := c.Clock.AfterFunc(d, func() { over(); f() })
+	return func() { over(); cancel() }
+}
+
+func (c *serverClock) count(by int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waits += by
+	return c.waits
 }
 
 // config changes what a session is made of.
@@ -72,9 +104,10 @@ func start(t *testing.T, c config) *session {
 		log:  newAnswers(),
 		code: make(chan int, 1), closed: make(chan struct{}),
 	}
+	s.server = &serverClock{Clock: s.clock}
 	c.editor.Profile, c.editor.Clock, c.editor.Root, c.editor.Capabilities = p, s.clock, c.root, capsDir
 	o := lsp.Options{
-		Version: "1.2.3-test", Clock: s.clock, Log: slog.New(s.log),
+		Version: "1.2.3-test", Clock: s.server, Log: slog.New(s.log),
 		New: func(_ context.Context, setup lsp.Setup) (*lsp.Backend, error) {
 			if c.build != nil {
 				if err := c.build(); err != nil {
@@ -331,7 +364,7 @@ func (s *session) applyCtx(ctx context.Context, c *workspace.Change) (agent.Edit
 			return r.out, r.err
 		default:
 		}
-		if !s.clock.Step() {
+		if s.server.count(0) == 0 || !s.clock.Step() { // the verdict is there
 			r := <-done
 			return r.out, r.err
 		}

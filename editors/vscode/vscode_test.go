@@ -86,6 +86,49 @@ And that is all.
 END
 await looked
 
+turn fault
+when "brings in an error"
+text <<END
+<tf-edit id="1" path="faulty.txt"><old>good</old><new>badnew</new></tf-edit>
+That is it.
+END
+
+turn mend
+when "[THINKFLOW VERIFY]"
+expect last-contains "badnew is no word"
+expect not-contains "badold is no word"
+text <<END
+I mend it.
+<tf-edit id="1" path="faulty.txt"><old>badnew</old><new>better</new></tf-edit>
+END
+
+turn harmless
+when "brings in nothing new"
+text <<END
+<tf-edit id="1" path="faulty.txt"><old>better</old><new>best</new></tf-edit>
+END
+
+turn first
+when "first of two"
+text one,
+await first
+text " and done."
+
+turn second
+when "second of two"
+expect contains "first of two"
+text "Second answer."
+
+turn told
+when "told something"
+text So far.
+await told
+
+turn hears
+when "and mind the gap"
+expect last-contains "and mind the gap"
+text "I mind it."
+
 turn many
 when "forty edits"
 text <<END
@@ -114,6 +157,7 @@ func TestVSCode(t *testing.T) {
 		"crash.txt":  "one\ntwo\n",
 		"look.txt":   "plain\n",
 		"many.txt":   many,
+		"faulty.txt": "badold stays\ngood\n",
 	}, fmt.Sprintf(script, edits))
 	for _, part := range []struct {
 		name string
@@ -124,6 +168,9 @@ func TestVSCode(t *testing.T) {
 		{"cancel", w.cancels},
 		{"server crash and restart", w.crashes},
 		{"from the palette", w.palette},
+		{"new errors are mended", w.newErrors},
+		{"a second task waits", w.queues},
+		{"a running task is told something", w.tells},
 		{"forty edits", w.fortyEdits},
 	} {
 		// One window: what is left over from a failure would fail the next part, too.
@@ -255,16 +302,15 @@ func (w *window) palette(t *testing.T) {
 	w.page.ask(t, "wait", object{"selector": ".statusbar-item:has-text('ThinkFlow: ✓1')"}, nil)
 	w.screenshot(t, "answering")
 	w.model.Release("looked")
-	eventually(t, "the answer", 30*time.Second, func() error {
-		var text string
-		w.extension.ask(t, "answer", nil, &text)
-		for _, part := range []string{"# a change from the palette", "> A person looks", "✓ edit look.txt  +2 −1", "And that is all.", "— done · 1 command"} {
-			if !strings.Contains(text, part) {
-				return fmt.Errorf("%q is not in it:\n%s", part, text)
-			}
+	text := w.answered(t, "a change from the palette")
+	at := 0
+	for _, part := range []string{"> A person looks", "I change **one** thing", "✓ edit look.txt  +2 −1", "And that is all.", "— done · 1 command"} {
+		i := strings.Index(text[at:], part)
+		if i < 0 {
+			t.Fatalf("%q is not in it, or not in its place:\n%s", part, text)
 		}
-		return nil
-	})
+		at += i
+	}
 	w.screenshot(t, "done")
 }
 
@@ -282,5 +328,101 @@ func (w *window) fortyEdits(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(w.dir, "many.txt")); err != nil {
 		t.Error(err)
+	}
+}
+
+// answered is what the answer says of a task, once the task is over.
+func (w *window) answered(t *testing.T, task string) string {
+	t.Helper()
+	var text string
+	eventually(t, "the answer to "+task, 30*time.Second, func() error {
+		var all, doing string
+		w.extension.ask(t, "answer", nil, &all)
+		w.extension.ask(t, "status", nil, &doing)
+		_, after, found := strings.Cut(all, "# "+task+"\n")
+		text, _, _ = strings.Cut(after, "\n# ")
+		if !found || !strings.Contains(text, "\n— ") {
+			return fmt.Errorf("it has no end:\n%s", all)
+		}
+		return nil
+	})
+	return text
+}
+
+// newErrors: what another extension says of an edit is told to the model, once;
+// what it said before is not.
+func (w *window) newErrors(t *testing.T) {
+	w.show(t, "faulty.txt")
+	w.extension.ask(t, "faults", object{"text": `bad\w*`}, nil)
+	r := finish(t, w.run("an edit that brings in an error"), "done")
+	if r.Usage.Requests != 2 || r.Applied != 2 || !strings.Contains(r.Verify, "1 new error") {
+		t.Errorf("%d applied with %d requests (%s), want 2 with 2", r.Applied, r.Usage.Requests, r.Verify)
+	}
+	w.hasText(t, "faulty.txt", "badold stays\nbetter\n")
+	text := w.answered(t, "an edit that brings in an error")
+	if first, second := strings.Index(text, "That is it."), strings.Index(text, "I mend it."); first < 0 || second < first {
+		t.Errorf("the answer:\n%s", text)
+	}
+	w.screenshot(t, "mended")
+	r = finish(t, w.run("an edit that brings in nothing new"), "done")
+	if r.Usage.Requests != 1 || r.Verify != "no new errors" {
+		t.Errorf("%d requests (%s), want 1: an old error was told", r.Usage.Requests, r.Verify)
+	}
+	w.hasText(t, "faulty.txt", "badold stays\nbest\n")
+}
+
+// queues: a task given while another goes on begins when that one is over.
+func (w *window) queues(t *testing.T) {
+	first := w.run("the first of two")
+	eventually(t, "the first answers", 30*time.Second, func() error {
+		var all string
+		w.extension.ask(t, "answer", nil, &all)
+		if !strings.HasSuffix(all, "one,") {
+			return fmt.Errorf("it is not there yet")
+		}
+		return nil
+	})
+	second := w.run("the second of two")
+	var doing string
+	w.extension.ask(t, "status", nil, &doing)
+	if !strings.Contains(doing, "(1 more waiting)") {
+		t.Errorf("the status: %q", doing)
+	}
+	w.screenshot(t, "queued")
+	w.model.Release("first")
+	finish(t, first, "done")
+	finish(t, second, "done")
+	if text := w.answered(t, "the first of two"); !strings.Contains(text, "one, and done.") || strings.Contains(text, "Second") {
+		t.Errorf("the first answer:\n%s", text)
+	}
+	if text := w.answered(t, "the second of two"); !strings.Contains(text, "Second answer.") {
+		t.Errorf("the second answer:\n%s", text)
+	}
+}
+
+// tells: the way of a person who writes while a task goes on.
+func (w *window) tells(t *testing.T) {
+	task := w.run("a task that is told something")
+	w.page.ask(t, "wait", object{"selector": ".statusbar-item:has-text('ThinkFlow: answering')"}, nil)
+	w.extension.send("command", object{"text": "thinkflow.run"})
+	w.page.ask(t, "wait", object{"selector": ".quick-input-widget:has-text('A task is going on')"}, nil)
+	w.page.ask(t, "type", object{"text": "and mind the gap"}, nil)
+	w.page.ask(t, "press", object{"key": "Enter"}, nil)
+	w.page.ask(t, "wait", object{"selector": ".quick-input-list .monaco-list-row:has-text('Tell the Running Task')"}, nil)
+	w.screenshot(t, "besides")
+	w.page.ask(t, "press", object{"key": "ArrowDown"}, nil)
+	w.page.ask(t, "press", object{"key": "Enter"}, nil)
+	eventually(t, "it is told", 30*time.Second, func() error {
+		var all string
+		w.extension.ask(t, "answer", nil, &all)
+		if !strings.Contains(all, "> and mind the gap") {
+			return fmt.Errorf("it does not stand in the answer")
+		}
+		return nil
+	})
+	w.model.Release("told")
+	finish(t, task, "done")
+	if text := w.answered(t, "a task that is told something"); !strings.Contains(text, "I mind it.") {
+		t.Errorf("the answer:\n%s", text)
 	}
 }

@@ -274,6 +274,7 @@ type result struct {
 	Applied int
 	Failed  int
 	Files   []string
+	Verify  string
 	Usage   struct{ Requests int }
 }
 

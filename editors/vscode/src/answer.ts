@@ -30,6 +30,7 @@ export function summary(r: RunResult): string {
     parts.push(count(r.usage.requests, 'request'));
     parts.push(`${r.usage.estimated ? '≈' : ''}${r.usage.input_tokens} → ${r.usage.output_tokens} tokens`);
   }
+  if (r.verify) parts.push(r.verify);
   return parts.join(' · ');
 }
 
@@ -50,9 +51,27 @@ function toolLine(t: ToolEvent): string {
   return [t.status === 'ok' ? '✓' : '✗', t.name, what.slice(0, 100), t.error ?? ''].join(' ').trimEnd();
 }
 
-/** The answer: an output channel that grows while the model writes. */
+/** One entry of the plan. */
+export function planLine(item: { title: string; status: string }): string {
+  const mark = item.status === 'done' ? 'x' : item.status === 'in_progress' ? '~' : ' ';
+  return `- [${mark}] ${item.title}`;
+}
+
+/** A place in the answer that is kept for a command until it is known what became of it. */
+interface Slot {
+  key: string;
+  write?: () => void;
+}
+
+/**
+ * The answer: an output channel that grows while the model writes. A command runs
+ * while the text behind it already comes; that text waits for the command's line,
+ * so that all stands in the order in which the model wrote it.
+ */
 export class Answer implements vscode.Disposable {
   private readonly channel = vscode.window.createOutputChannel('ThinkFlow', 'markdown');
+  /** What waits: slots, and what came behind the first of them. */
+  private readonly waiting: (Slot | (() => void))[] = [];
   /** Line breaks at the end of what was written; two are a blank line. */
   private breaks = 2;
   /** Something of our own came in between: the model's line breaks around it are dropped. */
@@ -71,42 +90,51 @@ export class Answer implements vscode.Disposable {
   }
 
   task(task: string) {
+    this.settle();
     this.ensureBreaks(2);
-    this.line(`# ${task.replace(/\s*\n\s*/g, ' ')}`);
+    this.writeLine(`# ${task.replace(/\s*\n\s*/g, ' ')}`);
   }
 
   text(text: string) {
-    if (this.reasoning || this.interrupted) {
-      text = text.replace(/^(\s*\n)+/, '');
-      if (text === '') return;
-      this.ensureBreaks(2);
-      this.reasoning = this.interrupted = false;
-    }
-    this.write(text);
+    this.put(() => {
+      if (this.reasoning || this.interrupted) {
+        text = text.replace(/^(\s*\n)+/, '');
+        if (text === '') return;
+        this.ensureBreaks(2);
+        this.reasoning = this.interrupted = false;
+      }
+      this.write(text);
+    });
   }
 
   /** Reasoning is quoted, so that it can be told from the answer. */
   reason(text: string) {
-    if (!this.reasoning) {
-      text = text.trimStart();
-      if (text === '') return;
-      this.ensureBreaks(2);
-      this.reasoning = true;
-    }
-    for (const [i, line] of text.split('\n').entries()) {
-      if (i > 0) this.write('\n');
-      // The mark comes with the text of its line, not before.
-      if (line !== '') this.write(this.breaks > 0 ? '> ' + line : line);
-    }
+    this.put(() => {
+      if (!this.reasoning) {
+        text = text.trimStart();
+        if (text === '') return;
+        this.ensureBreaks(2);
+        this.reasoning = true;
+      }
+      for (const [i, line] of text.split('\n').entries()) {
+        if (i > 0) this.write('\n');
+        // The mark comes with the text of its line, not before.
+        if (line !== '') this.write(this.breaks > 0 ? '> ' + line : line);
+      }
+    });
   }
 
-  /** A command stood here in the answer; its line comes when it has ended. */
-  commandStarted() {
-    this.interrupted = true;
+  /** A command stands here in the answer; its line comes when it has ended. */
+  commandStarted(key: string) {
+    this.waiting.push({ key });
   }
 
-  command(c: CommandEvent, reason?: string) {
-    this.line(commandLine(c, reason));
+  command(key: string, c: CommandEvent, reason?: string) {
+    const write = () => this.writeLine(commandLine(c, reason));
+    const slot = this.waiting.find((w) => typeof w === 'object' && w.key === key && !w.write) as Slot | undefined;
+    if (!slot) return this.put(write);
+    slot.write = write;
+    this.flush();
   }
 
   tool(t: ToolEvent) {
@@ -114,6 +142,35 @@ export class Answer implements vscode.Disposable {
   }
 
   line(text: string) {
+    this.put(() => this.writeLine(text));
+  }
+
+  /** A line about what everything behind it waits for: it comes at once. */
+  urgent(text: string) {
+    this.writeLine(text);
+  }
+
+  /** Gives up the places of commands of which nothing more will be heard. */
+  settle() {
+    for (const w of this.waiting) if (typeof w === 'object') w.write ??= () => {};
+    this.flush();
+  }
+
+  private put(write: () => void) {
+    if (this.waiting.length === 0) write();
+    else this.waiting.push(write);
+  }
+
+  private flush() {
+    for (let head = this.waiting[0]; head; head = this.waiting[0]) {
+      const write = typeof head === 'function' ? head : head.write;
+      if (!write) return;
+      this.waiting.shift();
+      write();
+    }
+  }
+
+  private writeLine(text: string) {
     this.reasoning = false;
     this.ensureBreaks(1);
     this.write(text + '\n');

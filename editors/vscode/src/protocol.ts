@@ -1,6 +1,6 @@
 // What we use of the thinkflow/* methods: see the server's documentation.
 import { NotificationType, RequestType } from 'vscode-languageclient/node';
-import type { Range } from 'vscode-languageclient/node';
+import type { Diagnostic, Range } from 'vscode-languageclient/node';
 
 /** The version of the methods that this extension speaks. */
 export const protocolVersion = 1;
@@ -26,6 +26,8 @@ export interface RunResult {
   failed: number;
   skipped: number;
   files?: string[];
+  /** What the check of the changes said. */
+  verify?: string;
   usage?: { requests: number; input_tokens: number; output_tokens: number; estimated?: boolean };
 }
 
@@ -53,9 +55,22 @@ export interface ToolEvent {
   summary?: string;
 }
 
+export type Decision = 'once' | 'session' | 'no' | 'once+net' | 'once+git' | 'once+git+net';
+
+export interface Approval {
+  id: string;
+  action: string;
+  target: string;
+  rule: string;
+  diff?: string;
+  /** The answers that mean something. */
+  choices?: Decision[];
+}
+
 export interface RunEvent {
   seq: number;
   run: string;
+  turn?: number;
   type: string;
   session?: string;
   task?: string;
@@ -65,12 +80,24 @@ export interface RunEvent {
   command?: CommandEvent;
   tool?: ToolEvent;
   plan?: { title: string; status: string }[];
-  approval?: { action: string; target: string; rule: string };
+  approval?: Approval;
   result?: RunResult;
 }
 
 export const runRequest = new RequestType<RunParams, RunResult, void>('thinkflow/run');
 export const cancelRequest = new RequestType<{ runId: string }, { cancelled: boolean }, void>('thinkflow/cancel');
 export const steerRequest = new RequestType<{ runId: string; text: string }, object, void>('thinkflow/steer');
+export const approveRequest = new RequestType<
+  { runId: string; approvalId: string; decision: Decision },
+  object,
+  void
+>('thinkflow/approve');
 export const eventNotification = new NotificationType<RunEvent>('thinkflow/event');
 export const previewNotification = new NotificationType<unknown>('thinkflow/preview');
+
+/** Asked by the server: what other extensions say of files; without uris, of all. */
+export const diagnosticsRequest = new RequestType<
+  { uris?: string[] } | null,
+  { files: { uri: string; diagnostics: Diagnostic[] }[] },
+  void
+>('thinkflow/diagnostics');

@@ -1,8 +1,9 @@
 import * as vscode from 'vscode';
 import type { ApplyWorkspaceEditResult } from 'vscode-languageclient/node';
 import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, State } from 'vscode-languageclient/node';
+import { diagnosticsOf } from './diagnostics';
 import { Edits } from './edits';
-import { eventNotification, previewNotification, protocolVersion, RunEvent } from './protocol';
+import { diagnosticsRequest, eventNotification, previewNotification, protocolVersion, RunEvent } from './protocol';
 import { serverPath, serverSettings } from './settings';
 
 const keyName = 'thinkflow.key';
@@ -16,10 +17,13 @@ export class Server implements vscode.Disposable {
   private readonly edits = new Edits();
   private readonly log = vscode.window.createOutputChannel('ThinkFlow Server', { log: true });
   private readonly events = new vscode.EventEmitter<RunEvent>();
+  private readonly looks = new vscode.EventEmitter<void>();
   private readonly ends = new vscode.EventEmitter<void>();
 
   /** What the server says about runs, in order. */
   readonly onEvent = this.events.event;
+  /** The server looks for errors in files that were changed. */
+  readonly onLook = this.looks.event;
   /** The server has ended, expected or not. */
   readonly onEnd = this.ends.event;
 
@@ -59,7 +63,12 @@ export class Server implements vscode.Disposable {
       {
         // Every file: what is typed there and not saved is unknown to the server otherwise.
         documentSelector: [{ scheme: 'file' }],
-        initializationOptions: { protocol: protocolVersion, settings: serverSettings() },
+        initializationOptions: {
+          protocol: protocolVersion,
+          approvals: true,
+          diagnostics: true,
+          settings: serverSettings(),
+        },
         outputChannel: this.log,
         revealOutputChannelOn: RevealOutputChannelOn.Never,
         initializationFailedHandler: () => false,
@@ -88,6 +97,10 @@ export class Server implements vscode.Disposable {
     });
     client.onNotification(previewNotification, () => {}); // shown by nobody yet
     client.onNotification(eventNotification, (event) => this.events.fire(event));
+    client.onRequest(diagnosticsRequest, (params) => {
+      if (params?.uris) this.looks.fire();
+      return diagnosticsOf(client, params?.uris);
+    });
     client.onDidChangeState((e) => {
       if (e.newState === State.Stopped && this.client === client) {
         this.client = undefined;
@@ -140,6 +153,7 @@ export class Server implements vscode.Disposable {
     this.edits.dispose();
     this.log.dispose();
     this.events.dispose();
+    this.looks.dispose();
     this.ends.dispose();
   }
 }

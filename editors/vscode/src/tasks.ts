@@ -1,35 +1,60 @@
 import { randomUUID } from 'node:crypto';
 import * as vscode from 'vscode';
 import { ConnectionError, ErrorCodes, ResponseError } from 'vscode-languageclient/node';
-import { Answer, summary } from './answer';
-import { cancelRequest, RunEvent, RunParams, runRequest, RunResult, steerRequest } from './protocol';
+import { Answer, planLine, summary } from './answer';
+import { Approvals, wanted } from './approval';
+import { Approval, cancelRequest, RunEvent, RunParams, runRequest, RunResult, steerRequest } from './protocol';
 import type { Server } from './server';
 import { sendsCurrentFile } from './settings';
+
+type Target = Pick<RunParams, 'selection' | 'files'>;
 
 interface Run {
   id: string;
   applied: number;
   failed: number;
+  /** How many questions wait for the person. */
+  asking: number;
   doing: string;
+  /** Something else than this extension's command started it: its end comes as an event. */
+  foreign: boolean;
   /** Ends the wait for an answer that can no longer come. */
   lost: (reason: string) => void;
 }
 
-/** Tasks: from the command to the end of the answer. One at a time. */
+/** A task that waits for the one before it. */
+interface Queued {
+  task: string;
+  target: Target;
+  over: (result: RunResult) => void;
+}
+
+/**
+ * Tasks: from the command to the end of the answer. One at a time: a run is over when
+ * the server has answered thinkflow/run, not when the model has said its last word;
+ * tasks given before that wait in a queue.
+ */
 export class Tasks implements vscode.Disposable {
   private run?: Run;
+  private queue: Queued[] = [];
   private session?: string;
+  private readonly approvals: Approvals;
   private readonly status = vscode.window.createStatusBarItem('thinkflow.status', vscode.StatusBarAlignment.Left);
 
   constructor(
     private readonly server: Server,
     private readonly answer: Answer,
   ) {
+    this.approvals = new Approvals(server, answer);
     this.status.name = 'ThinkFlow';
-    this.status.command = 'thinkflow.showAnswer';
     this.showStatus();
     this.status.show();
     server.onEvent((event) => this.event(event));
+    server.onLook(() => {
+      if (!this.run || this.run.asking) return;
+      this.run.doing = 'looking for new errors';
+      this.showStatus();
+    });
     server.onEnd(() => {
       this.session = undefined;
       this.run?.lost(ended);
@@ -40,36 +65,74 @@ export class Tasks implements vscode.Disposable {
     this.status.dispose();
   }
 
-  /** Asks for a task, with what is selected, and runs it. */
-  async ask() {
-    if (this.run) {
-      const cancel = 'Cancel It';
-      const choice = await vscode.window.showWarningMessage('ThinkFlow: a task is going on.', cancel);
-      if (choice === cancel) await this.cancel();
-      return;
-    }
-    const target = editorTarget();
-    const task = await vscode.window.showInputBox({
-      title: 'ThinkFlow',
-      prompt: target.selection ? 'What is to be done with the selection?' : 'What is to be done?',
-      ignoreFocusOut: true,
-    });
-    if (task?.trim()) await this.start(task, target);
+  /** The conversation that the next task goes on with. */
+  get conversation(): string | undefined {
+    return this.session;
   }
 
-  /** Runs a task to its end. Failures are shown, and are no errors. */
-  async start(task: string, target = editorTarget()): Promise<RunResult> {
-    if (this.run) throw new Error('a task is going on already');
+  /** Goes on with a conversation that was begun by switching something in it. */
+  adopt(session: string) {
+    this.session ||= session;
+  }
+
+  /** Asks for a task, with what is selected, and runs it. */
+  async ask() {
+    const target = editorTarget();
+    const task = await vscode.window.showInputBox({
+      title: this.run ? `ThinkFlow: ${this.doing}` : 'ThinkFlow',
+      prompt: this.run
+        ? 'A task is going on. What is to be done besides, or what is to be said to it?'
+        : target.selection
+          ? 'What is to be done with the selection?'
+          : 'What is to be done?',
+      ignoreFocusOut: true,
+    });
+    if (!task?.trim()) return;
+    if (this.run) await this.besides(task, target);
+    else await this.start(task, target);
+  }
+
+  /** What becomes of a text that was written while a task is going on. */
+  private async besides(task: string, target: Target) {
+    const next = { label: '$(list-ordered) Do It Next', detail: 'A task of its own, when the present one is over' };
+    const tell = { label: '$(comment) Tell the Running Task', detail: 'The model sees it with its next step' };
+    const instead = { label: '$(debug-stop) Cancel and Do This', detail: 'What has been applied stays' };
+    const choice = await vscode.window.showQuickPick([next, tell, instead], {
+      title: 'ThinkFlow: a task is going on',
+      placeHolder: task,
+      ignoreFocusOut: true,
+    });
+    if (choice === tell) {
+      if (await this.tell(task)) return;
+      void vscode.window.showInformationMessage('ThinkFlow: the task was over already; yours is a task of its own.');
+    } else if (choice === instead && this.run) {
+      this.queue.unshift({ task, target, over: () => {} });
+      return this.cancel();
+    } else if (choice !== next) {
+      return;
+    }
+    await this.start(task, target);
+  }
+
+  /**
+   * Runs a task to its end, after the one that is going on. Failures are shown, and are
+   * no errors.
+   */
+  start(task: string, target = editorTarget()): Promise<RunResult> {
+    if (!this.run) return this.begin(task, target);
+    const over = new Promise<RunResult>((resolve) => this.queue.push({ task, target, over: resolve }));
+    this.showStatus();
+    return over;
+  }
+
+  private async begin(task: string, target: Target): Promise<RunResult> {
     const id = randomUUID();
     let lost!: (reason: string) => void;
     const gone = new Promise<RunResult>((resolve) => {
       lost = (reason) => resolve({ ...failedResult(id, reason), applied: run.applied, failed: run.failed });
     });
-    const run: Run = { id, applied: 0, failed: 0, doing: 'starting', lost };
-    this.run = run;
-    this.setRunning(true);
-    this.answer.task(task);
-    this.answer.show();
+    const run: Run = { id, applied: 0, failed: 0, asking: 0, doing: 'starting', foreign: false, lost };
+    this.opened(run, task);
     let result: RunResult;
     try {
       const client = await this.server.get();
@@ -79,13 +142,29 @@ export class Tasks implements vscode.Disposable {
       const reason = connectionLost(err) ? ended : err instanceof Error ? err.message : String(err);
       result = { ...failedResult(id, reason), applied: run.applied, failed: run.failed };
     }
+    this.closed(run, result);
+    return result;
+  }
+
+  private opened(run: Run, task: string) {
+    this.run = run;
+    this.answer.task(task);
+    this.answer.show();
+    this.setRunning(true);
+  }
+
+  /** The one place where a run is over: answer, status bar and queue see it together. */
+  private closed(run: Run, result: RunResult) {
+    if (this.run !== run) return;
     this.run = undefined;
     this.session = result.session || this.session;
-    this.setRunning(false);
+    this.answer.settle();
     if (result.reason) this.answer.line(result.reason);
     this.answer.line('— ' + summary(result));
+    this.setRunning(false);
     this.complain(result);
-    return result;
+    const next = this.queue.shift();
+    if (next) void this.begin(next.task, next.target).then(next.over);
   }
 
   async cancel() {
@@ -107,13 +186,26 @@ export class Tasks implements vscode.Disposable {
   }
 
   async steer() {
-    const run = this.run;
-    if (!run) return;
+    if (!this.run) return;
     const text = await vscode.window.showInputBox({ title: 'Tell the running task', ignoreFocusOut: true });
-    if (!text?.trim()) return;
-    const client = await this.server.get();
-    await client.sendRequest(steerRequest, { runId: run.id, text });
+    if (!text?.trim() || (await this.tell(text))) return;
+    const run = 'Run It as a Task';
+    const choice = await vscode.window.showWarningMessage('ThinkFlow: the task was over before it could be told.', run);
+    if (choice === run) await this.start(text);
+  }
+
+  /** Says something to the running task; false when it is over already. */
+  private async tell(text: string): Promise<boolean> {
+    const run = this.run;
+    if (!run) return false;
+    try {
+      const client = await this.server.get();
+      await client.sendRequest(steerRequest, { runId: run.id, text });
+    } catch {
+      return false;
+    }
     this.answer.line('> ' + text);
+    return true;
   }
 
   newConversation() {
@@ -125,13 +217,19 @@ export class Tasks implements vscode.Disposable {
   get doing(): string {
     const run = this.run;
     if (!run) return '';
-    const failed = run.failed ? ` ✗${run.failed}` : '';
-    return `${run.applied ? `✓${run.applied} ` : ''}${failed}${run.doing}`.trim();
+    const parts: string[] = [];
+    if (run.applied) parts.push(`✓${run.applied}`);
+    if (run.failed) parts.push(`✗${run.failed}`);
+    parts.push(run.doing);
+    if (this.queue.length) parts.push(`(${this.queue.length} more waiting)`);
+    return parts.join(' ');
   }
 
   private event(event: RunEvent) {
+    if (!this.run && event.type === 'run.started') this.adoptRun(event);
     const run = this.run;
     if (!run || event.run !== run.id) return;
+    const key = event.command && `${event.turn}/${event.command.channel}/${event.command.id}`;
     switch (event.type) {
       case 'run.started':
         run.doing = `waiting for ${event.model || 'the model'}`;
@@ -146,17 +244,18 @@ export class Tasks implements vscode.Disposable {
         this.answer.reason(event.text ?? '');
         break;
       case 'command.started':
-        this.answer.commandStarted();
-        if (event.command) run.doing = `${event.command.name.replace(/^tf-/, '')} ${event.command.path ?? ''}`;
+        if (!event.command || !key) break;
+        this.answer.commandStarted(key);
+        run.doing = `${event.command.name.replace(/^tf-/, '')} ${event.command.path ?? ''}`.trim();
         break;
       case 'command.completed':
       case 'command.skipped':
-        if (!event.command) break;
+        if (!event.command || !key) break;
         event.command.status ??= event.type === 'command.skipped' ? 'skipped' : undefined;
         if (event.command.status === 'applied') run.applied++;
         if (event.command.status === 'failed') run.failed++;
         run.doing = 'answering';
-        this.answer.command(event.command, event.reason);
+        this.answer.command(key, event.command, event.reason);
         break;
       case 'tool.started':
         run.doing = event.tool?.name ?? '';
@@ -164,21 +263,57 @@ export class Tasks implements vscode.Disposable {
       case 'tool.completed':
         if (event.tool) this.answer.tool(event.tool);
         break;
+      case 'plan':
+        for (const item of event.plan ?? []) this.answer.line(planLine(item));
+        break;
       case 'approval.requested':
-        run.doing = 'waiting for your answer';
-        if (event.approval) {
-          const { action, target, rule } = event.approval;
-          this.answer.line(`? asks to ${action} ${target} (${rule})`);
-        }
+        if (event.approval) this.approve(run, event.approval);
+        break;
+      case 'turn.started':
+        this.answer.settle();
+        run.doing = 'waiting for the model';
         break;
       case 'turn.restarted':
+        this.answer.settle();
         this.answer.line(`↻ asking again: ${event.reason ?? ''}`);
         break;
+      case 'compaction':
+        this.answer.line(`history shortened: ${event.reason ?? ''}`);
+        break;
+      case 'run.completed':
+      case 'run.failed':
+      case 'run.cancelled':
       case 'run.suspended':
-        this.answer.line(`suspended: ${event.reason ?? ''}`);
+        // The end of a run of ours is the answer to its request: only then is the
+        // server ready for the next task of the conversation.
+        if (run.foreign && event.result) this.closed(run, event.result);
         break;
     }
     this.showStatus();
+  }
+
+  /** A run that something else started: a code action, or an answer to a suspended run. */
+  private adoptRun(event: RunEvent) {
+    const run: Run = {
+      id: event.run,
+      applied: 0,
+      failed: 0,
+      asking: 0,
+      doing: '',
+      foreign: true,
+      lost: (reason) => this.closed(run, failedResult(event.run, reason)),
+    };
+    this.opened(run, (event.task ?? '') + (event.reason ? ` (${event.reason})` : ''));
+  }
+
+  private approve(run: Run, approval: Approval) {
+    run.asking++;
+    run.doing = `asks to ${wanted(approval)}`;
+    void this.approvals.ask(run.id, approval).finally(() => {
+      run.asking--;
+      if (!run.asking && run.doing.startsWith('asks to ')) run.doing = 'going on';
+      this.showStatus();
+    });
   }
 
   private setRunning(running: boolean) {
@@ -187,8 +322,18 @@ export class Tasks implements vscode.Disposable {
   }
 
   private showStatus() {
-    this.status.text = this.run ? `$(sync~spin) ThinkFlow: ${this.doing}` : '$(sparkle) ThinkFlow';
-    this.status.tooltip = this.run ? 'Show the answer' : 'ThinkFlow: show the last answer';
+    const run = this.run;
+    const asks = run !== undefined && run.asking > 0;
+    const icon = asks ? '$(question)' : run ? '$(sync~spin)' : '$(sparkle)';
+    this.status.text = `${icon} ThinkFlow${run ? ': ' + this.doing : ''}`;
+    this.status.backgroundColor = asks ? new vscode.ThemeColor('statusBarItem.warningBackground') : undefined;
+    // A question that was not answered hides among the notifications.
+    this.status.command = asks ? 'notifications.showList' : 'thinkflow.showAnswer';
+    this.status.tooltip = asks
+      ? 'ThinkFlow waits for your answer: show the question'
+      : run
+        ? 'Show the answer'
+        : 'ThinkFlow: show the last answer';
   }
 
   private complain(result: RunResult) {
@@ -219,7 +364,7 @@ function failedResult(runId: string, reason: string): RunResult {
 }
 
 /** What the active editor gives along with a task: the selection, else the file. */
-function editorTarget(): Pick<RunParams, 'selection' | 'files'> {
+function editorTarget(): Target {
   const editor = vscode.window.activeTextEditor;
   if (!editor || editor.document.uri.scheme !== 'file') return {};
   const uri = editor.document.uri.toString();

@@ -32,6 +32,24 @@ export function openTestSocket(path: string, tasks: Tasks, answer: () => string)
       return null;
     },
     command: async (r) => (await vscode.commands.executeCommand(r.text!, ...(r.args ?? []))) ?? null,
+    /**
+     * Another extension that finds fault with words: each word that the expression
+     * matches in an open document is an error, soon after every change.
+     */
+    faults: async (r) => {
+      const found = vscode.languages.createDiagnosticCollection('faults');
+      const look = (d: vscode.TextDocument) => {
+        const faults = [...d.getText().matchAll(new RegExp(r.text!, 'g'))].map((m) => {
+          const at = new vscode.Range(d.positionAt(m.index), d.positionAt(m.index + m[0].length));
+          return new vscode.Diagnostic(at, `${m[0]} is no word`, vscode.DiagnosticSeverity.Error);
+        });
+        found.set(d.uri, faults);
+      };
+      vscode.workspace.onDidChangeTextDocument((e) => void setTimeout(() => look(e.document), 150));
+      vscode.workspace.textDocuments.forEach(look);
+      return null;
+    },
+    diagnostics: async (r) => vscode.languages.getDiagnostics(vscode.Uri.file(r.path!)).map((d) => d.message),
     run: async (r) => tasks.start(r.text!),
     status: async () => tasks.doing,
     answer: async () => answer(),

@@ -107,7 +107,7 @@ func TestOnlyNewErrorsAreTold(t *testing.T) {
 	for _, not := range []string{"a.go:2", "a.go:3", "b.go", "odd"} {
 		require.NotContains(t, last, not)
 	}
-	require.Equal(t, "2 new errors were told to the model", res.Verify)
+	require.Equal(t, "2 new errors told to the model", res.Verify)
 }
 
 // TestNoErrorsCostNoCall: a run whose changes are clean, or which changed

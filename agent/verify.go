@@ -89,9 +89,14 @@ func (r *run) verifyDiagnostics() bool {
 	if len(paths) == 0 {
 		return false
 	}
+	tool := ToolEvent{CallID: "verify", Name: "verify", Summary: "new errors in the editor"}
+	r.emit.emit(Event{Type: ToolStarted, Tool: &tool})
+	done := ToolEvent{CallID: tool.CallID, Name: tool.Name, Status: "ok", Summary: "no new errors"}
+	defer func() { r.emit.emit(Event{Type: ToolCompleted, Tool: &done}) }()
 	list, err := settled(r.ctx, d, paths)
 	if err != nil {
 		r.e.log.Warn("verify: no diagnostics", "run", r.id, "err", err)
+		done.Status, done.Summary, done.Error = "error", "", "the editor did not tell its errors"
 		return false
 	}
 	fresh := r.readable(newErrors(list, before), "")
@@ -100,7 +105,12 @@ func (r *run) verifyDiagnostics() bool {
 		return false
 	}
 	text := cutText(renderDiagnostics(fresh), keepWhole)
-	r.verified = fmt.Sprintf("%d new errors were told to the model", len(fresh))
+	many := fmt.Sprintf("%d new errors", len(fresh))
+	if len(fresh) == 1 {
+		many = "1 new error"
+	}
+	r.verified = many + " told to the model"
+	done.Status, done.Summary, done.Error = "error", many, firstLine(text)
 	r.s.trouble("diagnostics", fmt.Sprintf("%d new errors in changed files, the first: %s", len(fresh), firstLine(text)))
 	r.tellVerify(fmt.Sprintf("Your changes brought new errors in the editor:\n%sMend them, or say why they are to stay.\n", fenceData("diagnostics", text)))
 	return true

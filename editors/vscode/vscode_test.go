@@ -303,14 +303,7 @@ func (w *window) palette(t *testing.T) {
 	w.screenshot(t, "answering")
 	w.model.Release("looked")
 	text := w.answered(t, "a change from the palette")
-	at := 0
-	for _, part := range []string{"> A person looks", "I change **one** thing", "✓ edit look.txt  +2 −1", "And that is all.", "— done · 1 command"} {
-		i := strings.Index(text[at:], part)
-		if i < 0 {
-			t.Fatalf("%q is not in it, or not in its place:\n%s", part, text)
-		}
-		at += i
-	}
+	inOrder(t, text, "> A person looks", "I change **one** thing", "✓ edit look.txt  +2 −1", "And that is all.", "— done · 1 command")
 	w.screenshot(t, "done")
 }
 
@@ -349,6 +342,20 @@ func (w *window) answered(t *testing.T, task string) string {
 	return text
 }
 
+// inOrder checks that the parts follow each other in the text.
+func inOrder(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	at := 0
+	for _, part := range parts {
+		i := strings.Index(text[at:], part)
+		if i < 0 {
+			t.Errorf("%q is not in it, or not in its place:\n%s", part, text)
+			return
+		}
+		at += i + len(part)
+	}
+}
+
 // newErrors: what another extension says of an edit is told to the model, once;
 // what it said before is not.
 func (w *window) newErrors(t *testing.T) {
@@ -360,9 +367,7 @@ func (w *window) newErrors(t *testing.T) {
 	}
 	w.hasText(t, "faulty.txt", "badold stays\nbetter\n")
 	text := w.answered(t, "an edit that brings in an error")
-	if first, second := strings.Index(text, "That is it."), strings.Index(text, "I mend it."); first < 0 || second < first {
-		t.Errorf("the answer:\n%s", text)
-	}
+	inOrder(t, text, "✓ edit faulty.txt", "That is it.", "✗ verify 1 new error faulty.txt:2:1", "I mend it.", "✓ edit faulty.txt", "— done")
 	w.screenshot(t, "mended")
 	r = finish(t, w.run("an edit that brings in nothing new"), "done")
 	if r.Usage.Requests != 1 || r.Verify != "no new errors" {

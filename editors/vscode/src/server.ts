@@ -17,13 +17,10 @@ export class Server implements vscode.Disposable {
   private readonly edits = new Edits();
   private readonly log = vscode.window.createOutputChannel('ThinkFlow Server', { log: true });
   private readonly events = new vscode.EventEmitter<RunEvent>();
-  private readonly looks = new vscode.EventEmitter<void>();
   private readonly ends = new vscode.EventEmitter<void>();
 
   /** What the server says about runs, in order. */
   readonly onEvent = this.events.event;
-  /** The server looks for errors in files that were changed. */
-  readonly onLook = this.looks.event;
   /** The server has ended, expected or not. */
   readonly onEnd = this.ends.event;
 
@@ -97,10 +94,7 @@ export class Server implements vscode.Disposable {
     });
     client.onNotification(previewNotification, () => {}); // shown by nobody yet
     client.onNotification(eventNotification, (event) => this.events.fire(event));
-    client.onRequest(diagnosticsRequest, (params) => {
-      if (params?.uris) this.looks.fire();
-      return diagnosticsOf(client, params?.uris);
-    });
+    client.onRequest(diagnosticsRequest, (params) => diagnosticsOf(client, params?.uris));
     client.onDidChangeState((e) => {
       if (e.newState === State.Stopped && this.client === client) {
         this.client = undefined;
@@ -153,7 +147,6 @@ export class Server implements vscode.Disposable {
     this.edits.dispose();
     this.log.dispose();
     this.events.dispose();
-    this.looks.dispose();
     this.ends.dispose();
   }
 }

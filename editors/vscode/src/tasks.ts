@@ -50,11 +50,6 @@ export class Tasks implements vscode.Disposable {
     this.showStatus();
     this.status.show();
     server.onEvent((event) => this.event(event));
-    server.onLook(() => {
-      if (!this.run || this.run.asking) return;
-      this.run.doing = 'looking for new errors';
-      this.showStatus();
-    });
     server.onEnd(() => {
       this.session = undefined;
       this.run?.lost(ended);
@@ -258,7 +253,7 @@ export class Tasks implements vscode.Disposable {
         this.answer.command(key, event.command, event.reason);
         break;
       case 'tool.started':
-        run.doing = event.tool?.name ?? '';
+        run.doing = event.tool?.name === 'verify' ? 'checking the changes' : (event.tool?.name ?? '');
         break;
       case 'tool.completed':
         if (event.tool) this.answer.tool(event.tool);

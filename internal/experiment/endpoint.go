@@ -51,7 +51,8 @@ type Call struct {
 type Endpoint interface {
 	// URL is the base without a version: agents add /v1 where they want it.
 	URL() string
-	// Calls are the requests so far.
+	// Calls are the requests so far. It waits, at most [settleTime], for answers
+	// whose end is not recorded yet: an agent may be gone before that.
 	Calls() []Call
 	// Close ends it.
 	Close()
@@ -62,32 +63,53 @@ type recorder struct {
 	mu     sync.Mutex // guards all below
 	calls  []Call
 	canons []string
+	open   int           // calls that have not ended
+	idle   chan struct{} // closed when open falls to 0; nil before the first call
 }
 
+// settleTime is how long Calls waits at most.
+const settleTime = 2 * time.Second
+
 func (r *recorder) Calls() []Call {
+	r.mu.Lock()
+	idle := r.idle
+	r.mu.Unlock()
+	if idle != nil {
+		select {
+		case <-idle:
+		case <-time.After(settleTime):
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]Call(nil), r.calls...)
 }
 
-// begin notes a request and finds what of it was there before.
-func (r *recorder) begin(rq *request) int {
+// begin notes a request and finds what of it was there before, prefix, in bytes.
+// The call n is open until end.
+func (r *recorder) begin(rq *request) (n, prefix int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	prefix := 0
+	if r.open++; r.open == 1 {
+		r.idle = make(chan struct{})
+	}
 	for _, c := range r.canons {
 		prefix = max(prefix, commonPrefix(c, rq.canon))
 	}
 	r.canons = append(r.canons, rq.canon)
 	r.calls = append(r.calls, Call{At: time.Now(), Bytes: len(rq.body), Side: rq.side(), Status: http.StatusOK,
 		Input: -1, Output: -1, Cached: -1, Prefix: prefix, Canon: len(rq.canon), body: rq.body})
-	return len(r.calls) - 1
+	return len(r.calls) - 1, prefix
 }
 
-func (r *recorder) change(n int, f func(*Call)) {
+// end records with f what became of the call n.
+func (r *recorder) end(n int, f func(*Call)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f(&r.calls[n])
+	if r.open--; r.open == 0 {
+		close(r.idle)
+	}
 }
 
 // simulated is the endpoint of a scripted run.
@@ -147,16 +169,16 @@ func (s *simulated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the request cannot be read: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	n := s.begin(rq)
+	n, prefix := s.begin(rq)
 	var pieces []piece
 	if rq.side() {
 		pieces = []piece{{text: "A task"}}
 	} else {
 		pieces = s.player.answer(rq)
 	}
-	u := counted{Input: rq.tokens(), Cached: s.Calls()[n].Prefix / tokenChars}
+	u := counted{Input: rq.tokens(), Cached: prefix / tokenChars}
 	out, cut, late := s.play(w, r, form, rq, pieces, u)
-	s.change(n, func(c *Call) {
+	s.end(n, func(c *Call) {
 		c.Took, c.Input, c.Cached, c.Output, c.Cut, c.Late = time.Since(c.At), u.Input, u.Cached, tokens(len(out)), cut, late
 		c.said, c.acts = out, strings.Contains(out, "<tf-") || slices.ContainsFunc(pieces, func(p piece) bool { return p.call != "" })
 	})

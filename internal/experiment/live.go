@@ -67,7 +67,7 @@ func (lv *Live) proxy() (Endpoint, error) {
 		if err != nil {
 			rq = &request{body: body, canon: string(body), teaches: true}
 		}
-		n := l.begin(rq)
+		n, _ := l.begin(rq)
 		t := &tee{ResponseWriter: w, status: http.StatusOK}
 		func() {
 			defer func() { // the proxy panics when the agent goes away
@@ -78,7 +78,7 @@ func (lv *Live) proxy() (Endpoint, error) {
 			rp.ServeHTTP(t, r)
 		}()
 		u := usageIn(t.got.Bytes())
-		l.change(n, func(c *Call) {
+		l.end(n, func(c *Call) {
 			c.Took, c.Status, c.Cut = time.Since(c.At), t.status, r.Context().Err() != nil
 			c.Input, c.Output, c.Cached = u.input, u.output, u.cached
 			c.said = t.got.String()

@@ -8,10 +8,13 @@ import (
 	"time"
 )
 
-// memoryEvery is how often the processes of an agent are looked at. The kernel
-// keeps the peak of each, so that a short one in between is not missed as long as
-// its process lives until the next look.
-const memoryEvery = 250 * time.Millisecond
+// memoryFirst and memoryEvery are how soon the processes of an agent are looked
+// at, and how often at last: between them the time grows. The kernel keeps the
+// peak of each process, so a look sees all that was before it.
+const (
+	memoryFirst = 2 * time.Millisecond
+	memoryEvery = 250 * time.Millisecond
+)
 
 // watchMemory follows the process and all that it started. peak ends it and
 // returns the most that they held together, in bytes: the sum of the peaks of
@@ -20,15 +23,13 @@ const memoryEvery = 250 * time.Millisecond
 func watchMemory(pid int) (peak func() int64) {
 	done, ended := make(chan struct{}), make(chan int64, 1)
 	go func() {
-		tick := time.NewTicker(memoryEvery)
-		defer tick.Stop()
 		most := heldBy(pid, 0)
-		for {
+		for wait := memoryFirst; ; wait = min(wait+wait/2, memoryEvery) {
 			select {
 			case <-done:
 				ended <- most
 				return
-			case <-tick.C:
+			case <-time.After(wait):
 				most = max(most, heldBy(pid, 0))
 			}
 		}

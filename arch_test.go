@@ -68,7 +68,9 @@ var layers = map[string]layer{
 	"internal/telemetry":   {own: []string{"agent"}, thirdParty: []string{"go.opentelemetry.io/otel/..."}},
 	"internal/trust":       {thirdParty: []string{"github.com/gofrs/flock"}},
 	"internal/secretstore": {thirdParty: []string{"github.com/zalando/go-keyring"}},
-	"internal/attacks":     {}, // tests only
+	"internal/attacks":     {},                                                            // tests only
+	"internal/need":        {},                                                            // for tests
+	"agent/agenttest":      {own: []string{"agent", "internal/need", "internal/sandbox"}}, // for tests
 	// The experiment starts agents as programs; it knows nothing of their insides.
 	"internal/experiment":                          {thirdParty: []string{"golang.org/x/tools/txtar"}},
 	"internal/experiment/cmd/thinkflow-experiment": {own: []string{"internal/experiment"}},

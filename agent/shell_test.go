@@ -1,59 +1,25 @@
 package agent_test
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"thinkflow/agent"
-	"thinkflow/internal/sandbox"
+	"thinkflow/agent/agenttest"
 )
-
-// needSandbox skips a test where nothing confines.
-func needSandbox(t *testing.T) {
-	t.Helper()
-	s := sandbox.Detect(t.Context(), sandbox.Options{})
-	if s.Report().Confines() {
-		return
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatal("no sandbox works here: ", s.Report().Missing)
-	}
-	t.Skip("no sandbox works here: ", s.Report().Missing)
-}
-
-// asked is a person with answers by what the question is about.
-type asked struct {
-	mu      sync.Mutex // guards all below
-	answers []agent.Decision
-	events  []agent.ApprovalEvent
-}
-
-func (a *asked) Ask(_ context.Context, ev agent.ApprovalEvent) (agent.Decision, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.events = append(a.events, ev)
-	if len(a.answers) == 0 {
-		return agent.Deny, nil
-	}
-	d := a.answers[0]
-	a.answers = a.answers[1:]
-	return d, nil
-}
 
 // shellRig plays a script with answers of a person (nil: nobody is there) and
 // returns what the model was told.
-func shellRig(t *testing.T, dir, settings, script string, answers []agent.Decision) (agent.RunResult, *asked, string, *agent.Engine) {
+func shellRig(t *testing.T, dir, settings, script string, answers []agent.Decision) (agent.RunResult, *agenttest.Person, string, *agent.Engine) {
 	t.Helper()
 	r := newRig(t, dir, settings, script)
-	who := &asked{answers: answers}
+	who := agenttest.NewPerson(answers)
 	o := r.options
 	o.Approver = nil
 	if answers != nil {
@@ -77,7 +43,7 @@ func bashTurn(tags ...string) string {
 }
 
 func TestShellIsHeld(t *testing.T) {
-	needSandbox(t)
+	agenttest.Sandbox(t)
 	outside := t.TempDir()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -122,7 +88,7 @@ func TestShellIsHeld(t *testing.T) {
 }
 
 func TestShellQuestions(t *testing.T) {
-	needSandbox(t)
+	agenttest.Sandbox(t)
 	const once, session, no = agent.AllowOnce, agent.AllowSession, agent.Deny
 	commit := `<tf-bash id="1">mkdir -p .git && echo x > .git/index</tf-bash>`
 	for _, c := range []struct {
@@ -157,10 +123,10 @@ func TestShellQuestions(t *testing.T) {
 			writeFile(t, filepath.Join(dir, ".git/HEAD"), "ref: refs/heads/main\n")
 			res, who, _, _ := shellRig(t, dir, c.settings, bashTurn(c.tags...), c.answers)
 			require.Equal(t, c.state, res.State, res.Reason)
-			require.Len(t, who.events, len(c.asked), "%+v", who.events)
+			require.Len(t, who.Asked(), len(c.asked), "%+v", who.Asked())
 			for i, part := range c.asked {
-				require.Contains(t, who.events[i].Rule, part)
-				require.NotEmpty(t, who.events[i].Hash)
+				require.Contains(t, who.Asked()[i].Rule, part)
+				require.NotEmpty(t, who.Asked()[i].Hash)
 			}
 			if c.made != "" {
 				require.FileExists(t, filepath.Join(dir, c.made))
@@ -194,15 +160,13 @@ func TestPathRules(t *testing.T) {
 			dir := t.TempDir()
 			writeFile(t, filepath.Join(dir, "x.sql"), "a\n")
 			require.NoError(t, os.Mkdir(filepath.Join(dir, "docs"), 0o700))
-			if err := os.Symlink("docs", filepath.Join(dir, "link")); err != nil {
-				t.Skip(err)
-			}
+			require.NoError(t, os.Symlink("docs", filepath.Join(dir, "link")))
 			res, who, _, _ := shellRig(t, dir, c.settings, bashTurn(c.tag), c.answers)
 			require.Equal(t, c.applied, res.Applied, res.Reason)
-			require.Len(t, who.events, len(c.asked))
+			require.Len(t, who.Asked(), len(c.asked))
 			for i, part := range c.asked {
-				require.Contains(t, who.events[i].Rule, part)
-				require.Contains(t, who.events[i].Target, filepath.Join(dir, "x.sql"))
+				require.Contains(t, who.Asked()[i].Rule, part)
+				require.Contains(t, who.Asked()[i].Target, filepath.Join(dir, "x.sql"))
 			}
 		})
 	}
@@ -210,25 +174,25 @@ func TestPathRules(t *testing.T) {
 
 // A grant for the session is bound: to the rule, to the class, to the command.
 func TestSessionGrants(t *testing.T) {
-	needSandbox(t)
+	agenttest.Sandbox(t)
 	dir := t.TempDir()
 	script := "turn\ntext <<END\n<tf-bash id=\"1\" with=\"net\">touch a</tf-bash>\nEND\n" +
 		"turn\ntext <<END\n<tf-bash id=\"2\" with=\"net\">touch a</tf-bash>\nEND\n" +
 		"turn\ntext <<END\n<tf-bash id=\"3\" with=\"net\">touch b</tf-bash>\nEND\nturn\ntext ok\n"
 	_, who, _, _ := shellRig(t, dir, `allow = ["bash"]`, script, []agent.Decision{agent.AllowSession, agent.Deny})
-	require.Len(t, who.events, 2, "the second time the same command runs, and another one asks")
+	require.Len(t, who.Asked(), 2, "the second time the same command runs, and another one asks")
 	require.FileExists(t, filepath.Join(dir, "a"))
 	require.NoFileExists(t, filepath.Join(dir, "b"))
 }
 
 func TestQuestionsHideNothing(t *testing.T) {
 	_, who, _, _ := shellRig(t, t.TempDir(), "", bashTurn("<tf-bash id=\"1\">echo a\u202eb\x1b[2K</tf-bash>"), []agent.Decision{})
-	require.Len(t, who.events, 1)
-	require.Equal(t, "echo a<U+202E>b␛[2K", who.events[0].Target)
+	require.Len(t, who.Asked(), 1)
+	require.Equal(t, "echo a<U+202E>b␛[2K", who.Asked()[0].Target)
 }
 
 func TestBackgroundCommands(t *testing.T) {
-	needSandbox(t)
+	agenttest.Sandbox(t)
 	dir := t.TempDir()
 	script := `turn
 call#c1 bash {"command":"echo begun; while ! test -f go; do sleep 0.05; done; echo gone on; sleep 600","background":true}

@@ -6,14 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"thinkflow/internal/need"
 )
 
 // TestPatch: git applies what Patch writes, to exactly the texts after.
 func TestPatch(t *testing.T) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Skip("no git")
-	}
+	git := need.Program(t, "git")
 	long := strings.Repeat("a line of many\n", 40)
 	files := []PatchFile{
 		{From: "a.txt", To: "a.txt", Before: "one\ntwo\nthree\n", After: "one\nTWO\nthree\nfour"},

@@ -10,6 +10,8 @@ import (
 	"sort"
 	"strings"
 	"testing"
+
+	"thinkflow/internal/need"
 )
 
 func entryPaths(r ListResult) []string {
@@ -221,12 +223,7 @@ func TestGrepDeterministic(t *testing.T) {
 // The walk leaves out what git ignores: compared with git itself on random
 // patterns.
 func TestIgnoreLikeGit(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("git is missing")
-		}
-		t.Skip("git is missing: .gitignore is not compared with it")
-	}
+	need.Program(t, "git")
 	r := rand.New(rand.NewPCG(5, 5))
 	comps := []string{"a", "b", "foo", "bar.txt", "x.log", "build", "a b", "{c}", "#h", "!n", "deep"}
 	pats := []string{"a", "/a", "a/", "*.log", "!x.log", "foo/**", "**/foo", "a/**/b", "b?r.txt", "[ab]", "[!a]", "/build/", "foo/*", "!foo/bar.txt",

@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"thinkflow/internal/scripted"
+
+	"thinkflow/internal/need"
 )
 
 func TestChatNeedsATerminal(t *testing.T) {
@@ -37,13 +39,7 @@ type pane struct {
 // openPane starts the chat in a folder with a.txt and old.txt.
 func openPane(t *testing.T, cols, rows int, script string, env []string, args ...string) *pane {
 	t.Helper()
-	tmux, err := exec.LookPath("tmux")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("tmux is not installed")
-		}
-		t.Skip("tmux is not installed")
-	}
+	tmux := need.Program(t, "tmux")
 	server, url := model(t, script)
 	environ := home(t, append([]string{"OPENAI_BASE_URL=" + url, "OPENAI_API_KEY=k", "THINKFLOW_MODEL=scripted-demo", "TERM=tmux-256color", "LANG=C.UTF-8"}, env...)...)
 	environ = append(environ, asProgram+"=1", "XDG_STATE_HOME="+os.Getenv("XDG_STATE_HOME"))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"thinkflow/agent"
+	"thinkflow/internal/need"
 	"thinkflow/internal/redact"
 	"thinkflow/internal/scripted"
 	"thinkflow/internal/term"
@@ -66,17 +67,15 @@ func TestReviewCommand(t *testing.T) {
 	patch := filepath.Join(t.TempDir(), "p.patch")
 	got = thinkflow("review", "last", "-C", dir, "--patch", patch)
 	require.Equal(t, 0, got.code, got.stderr)
-	if git, err := exec.LookPath("git"); err == nil {
-		other := t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(other, "a.txt"), []byte("one\ntwo\nthree\nfour\nfive\n"), 0o644))
-		cmd := exec.CommandContext(t.Context(), git, "apply", patch)
-		cmd.Dir = other
-		cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(other))
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, string(out))
-		require.Equal(t, "one\nTWO\nthree\nfour\nFIVE\n", content(t, other, "a.txt"))
-		require.Equal(t, "fresh\n", content(t, other, "new.txt"))
-	}
+	other := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(other, "a.txt"), []byte("one\ntwo\nthree\nfour\nfive\n"), 0o644))
+	cmd := exec.CommandContext(t.Context(), need.Program(t, "git"), "apply", patch)
+	cmd.Dir = other
+	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(other))
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Equal(t, "one\nTWO\nthree\nfour\nFIVE\n", content(t, other, "a.txt"))
+	require.Equal(t, "fresh\n", content(t, other, "new.txt"))
 
 	got = thinkflow("undo", "last/1/2", "-C", dir, "--dry-run")
 	require.Equal(t, 0, got.code, got.stderr)

@@ -10,15 +10,17 @@ import (
 	"testing"
 
 	"thinkflow/editors/internal/rig"
+
+	"thinkflow/internal/need"
 )
 
 // TestProduct builds the extension as people get it: the types are right, and the
 // tests' socket is not in it.
 func TestProduct(t *testing.T) {
 	vscode := filepath.Join(rig.RepoDir(t), "editors/vscode")
-	npm := rig.Installed(t, "npm", "THINKFLOW_NPM", "npm")
+	npm := rig.Installed(t, "THINKFLOW_NPM", "npm")
 	if _, err := os.Stat(filepath.Join(vscode, "node_modules/esbuild")); err != nil {
-		rig.Missing(t, "editors/vscode/node_modules")
+		need.Missing(t, "editors/vscode/node_modules")
 	}
 	bundle := filepath.Join(t.TempDir(), "extension.js")
 	build := exec.Command(npm, "run", "--silent", "build", "--", "--outfile="+bundle, "--log-level=warning")

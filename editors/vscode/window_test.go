@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"thinkflow/editors/internal/rig"
+
+	"thinkflow/internal/need"
 )
 
 // limit bounds the whole life of one VS Code.
@@ -44,9 +46,9 @@ func open(t *testing.T, files map[string]string, script string) *window {
 	repo := rig.RepoDir(t)
 	vscode := filepath.Join(repo, "editors/vscode")
 	codeServer := rig.Fetched(t, "VS Code", "THINKFLOW_CODE_SERVER", "get-vscode.sh")
-	chromium := rig.Installed(t, "Chromium", "THINKFLOW_CHROMIUM", "chromium", "chromium-browser", "google-chrome")
+	chromium := rig.Installed(t, "THINKFLOW_CHROMIUM", "chromium", "chromium-browser", "google-chrome")
 	if _, err := os.Stat(filepath.Join(vscode, "node_modules/playwright-core")); err != nil {
-		rig.Missing(t, "editors/vscode/node_modules")
+		need.Missing(t, "editors/vscode/node_modules")
 	}
 	binary := rig.Build(t)
 	w := &window{model: rig.Serve(t, "vscode", []byte(script)), shots: os.Getenv("THINKFLOW_SCREENSHOTS")}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -20,6 +19,7 @@ import (
 
 	"thinkflow/agent"
 	"thinkflow/internal/config"
+	"thinkflow/internal/need"
 	"thinkflow/internal/policy"
 	"thinkflow/internal/redact"
 	"thinkflow/internal/secretstore"
@@ -353,9 +353,7 @@ var attacks = []struct {
 		require.NoFileExists(l, filepath.Join(l.root, "public/e.txt"))
 	}},
 	{"key in the environment", func(l *lab) {
-		if _, err := exec.LookPath("sh"); err != nil {
-			l.Skip("no shell")
-		}
+		need.Program(l, "sh")
 		l.Setenv("OPENAI_API_KEY", "sk-from-the-environment")
 		l.Setenv("GITHUB_TOKEN", "ghp_from_the_environment")
 		p := l.play(`allow = ["bash"]`, "turn\ntext <<END\n<tf-bash id=\"1\">env; cat /proc/$PPID/environ; cat /proc/self/environ; true</tf-bash>\nEND\nturn\ntext ok\n", nil)
@@ -372,9 +370,7 @@ var attacks = []struct {
 	{"repository in disguise", func(l *lab) {
 		// Files with names that nobody protects make a folder a repository, whose
 		// configuration names a program for git to run.
-		if _, err := exec.LookPath("git"); err != nil {
-			l.Skip("no git")
-		}
+		need.Program(l, "git")
 		l.file("evil/HEAD", "ref: refs/heads/main\n")
 		l.file("evil/config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = \"touch "+l.root+"/pwned; false\"\n")
 		l.file("evil/objects/x", "")

@@ -8,14 +8,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"thinkflow/agent"
+	"thinkflow/agent/agenttest"
 	"thinkflow/agent/openai"
 	"thinkflow/internal/config"
+	"thinkflow/internal/need"
 	"thinkflow/internal/sandbox"
 	"thinkflow/internal/scripted"
 	"thinkflow/internal/trust"
@@ -51,7 +52,7 @@ func (l *lab) link(name, to string) {
 	path := filepath.Join(l.root, name)
 	require.NoError(l, os.MkdirAll(filepath.Dir(path), 0o755))
 	if err := os.Symlink(to, path); err != nil {
-		l.Skip("links cannot be made here: " + err.Error())
+		need.Missing(l, "the right to make links ("+err.Error()+")")
 	}
 }
 
@@ -87,17 +88,8 @@ func (l *lab) refused(w *workspace.Workspace, code workspace.Code, paths ...stri
 	}
 }
 
-// box is the sandbox of this machine; the test is skipped where there is none.
-func (l *lab) box() *sandbox.Sandbox {
-	s := sandbox.Detect(l.Context(), sandbox.Options{})
-	if !s.Report().Confines() {
-		if os.Getenv("CI") != "" {
-			l.Fatal("no sandbox works here: ", s.Report().Missing)
-		}
-		l.Skip("no sandbox works here: ", s.Report().Missing)
-	}
-	return s
-}
+// box is the sandbox of this machine.
+func (l *lab) box() *sandbox.Sandbox { return agenttest.Sandbox(l) }
 
 // spec describes a command in the root, with the workspace's own protected set.
 func (l *lab) spec(line string) sandbox.Spec {
@@ -145,7 +137,7 @@ func (l *lab) play(settings, script string, answers []agent.Decision) *played {
 
 	s, err := scripted.Parse("script", []byte(script))
 	require.NoError(l, err)
-	p := &played{server: scripted.New(s, scripted.Options{}), answers: answers}
+	p := &played{server: scripted.New(s, scripted.Options{})}
 	url, stop, err := p.server.Listen("127.0.0.1:0")
 	require.NoError(l, err)
 	l.Cleanup(stop)
@@ -160,38 +152,24 @@ func (l *lab) play(settings, script string, answers []agent.Decision) *played {
 			return ledger.Open(ctx, ledger.Options{Dir: state, Workspace: l.root, Probe: workspace.ProbeFile, RemoveTemp: workspace.RemoveTemp})
 		},
 	}
+	who := agenttest.NewPerson(answers)
 	if answers != nil {
-		o.Approver = p
+		o.Approver = who
 	}
 	e := agent.New(o)
 	p.result, err = e.Run(l.Context(), agent.RunRequest{Task: "do it"})
 	require.NoError(l, err)
 	require.NoError(l, e.Close())
+	p.asked = who.Asked()
 	require.Empty(l, p.server.Failures())
 	return p
 }
 
-// played is what came of a task. It is also the person who is asked.
+// played is what came of a task.
 type played struct {
 	result agent.RunResult
 	server *scripted.Server
-
-	mu      sync.Mutex // guards all below
-	answers []agent.Decision
-	asked   []agent.ApprovalEvent
-}
-
-// Ask gives the next answer; when there is none left, it is a no.
-func (p *played) Ask(_ context.Context, a agent.ApprovalEvent) (agent.Decision, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.asked = append(p.asked, a)
-	if len(p.answers) == 0 {
-		return agent.Deny, nil
-	}
-	d := p.answers[0]
-	p.answers = p.answers[1:]
-	return d, nil
+	asked  []agent.ApprovalEvent
 }
 
 // told is all that the model was given, in all requests.

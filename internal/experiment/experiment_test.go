@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"thinkflow/internal/need"
 )
 
 var quick = Pace{First: 400 * time.Millisecond, Rate: 80, Speed: 1000}
@@ -52,7 +54,7 @@ func TestValidators(t *testing.T) {
 				t.Skip("its validator needs npm and the network: make experiment with --front-end")
 			}
 			if missing := task.missing(); missing != "" {
-				t.Skipf("%s is not on this machine", missing)
+				need.Missing(t, missing)
 			}
 			dir := t.TempDir()
 			if err := task.Lay(dir); err != nil {

@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"thinkflow/internal/sandbox"
+
+	"thinkflow/internal/need"
 )
 
 // shims are programs that only write down how they were called; nothing else is
@@ -35,9 +37,7 @@ type rig struct {
 }
 
 func newRig(tb testing.TB) *rig {
-	if _, err := exec.LookPath("bash"); err != nil {
-		tb.Skip("no bash")
-	}
+	need.Program(tb, "bash")
 	r := &rig{box: sandbox.Detect(tb.Context(), sandbox.Options{Only: sandbox.Landlock})}
 	if !r.box.Report().Confines() {
 		r.box = sandbox.Detect(tb.Context(), sandbox.Options{})
@@ -142,7 +142,7 @@ func (c command) explains(argv []string) bool {
 func TestSameWordsAsBash(t *testing.T) {
 	r := newRig(t)
 	if !r.box.Report().Confines() {
-		t.Skip("no sandbox to run lines in")
+		need.Missing(t, "a sandbox to run lines in")
 	}
 	for _, line := range []string{
 		`aa`, `aa b  c`, `aa 'b c' "d e" f\ g`, `a'a' ""`, `aa "a\"b\\c\d\$"`, `aa 'a\b'`, `aa \\ \' \"`, "aa a\\\nb", "aa \"a\\\nb\"", `aa "" '' x`,

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"thinkflow/internal/need"
 )
 
 // RepoDir is the root of the module.
@@ -28,16 +30,6 @@ func RepoDir(t testing.TB) string {
 	}
 }
 
-// Missing skips the test, or fails it with CI=true: there nothing may be missing.
-func Missing(t testing.TB, what string) {
-	t.Helper()
-	message := what + " is missing: run scripts/test-deps.sh"
-	if os.Getenv("CI") == "true" {
-		t.Fatal(message)
-	}
-	t.Skip("SKIPPED: " + message)
-}
-
 // Fetched is the launcher of an editor that a script of ours fetches into the
 // test cache, or that the environment variable names.
 func Fetched(t testing.TB, what, variable, script string) string {
@@ -49,28 +41,22 @@ func Fetched(t testing.TB, what, variable, script string) string {
 		return path
 	}
 	if runtime.GOOS == "windows" {
-		Missing(t, what)
+		need.Missing(t, what)
 	}
 	out, err := exec.Command(filepath.Join(RepoDir(t), "scripts", script), "--where").Output()
 	path := strings.TrimSpace(string(out))
 	if err != nil || path == "" {
-		Missing(t, what)
+		need.Missing(t, what)
 	}
 	return path
 }
 
 // Installed is the path of a program that a package manager installs: the first
 // of the names that is there, or what the environment variable names.
-func Installed(t testing.TB, what, variable string, names ...string) string {
+func Installed(t testing.TB, variable string, names ...string) string {
 	t.Helper()
 	if path := os.Getenv(variable); path != "" {
 		names = []string{path}
 	}
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	Missing(t, what)
-	return ""
+	return need.Program(t, names...)
 }

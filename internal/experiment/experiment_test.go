@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -294,6 +295,19 @@ func TestOurs(t *testing.T) {
 		if r.Calls < rep.Floors[r.Task].Calls {
 			t.Errorf("%s, %s: %d calls are less than the floor", r.Task, r.Agent, r.Calls)
 		}
+	}
+	var order []string
+	for _, x := range rep.rows("edits") {
+		order = append(order, x.agent+", "+x.with)
+	}
+	var want []string
+	for _, style := range []Style{Serial, Parallel} {
+		for _, a := range Ours() {
+			want = append(want, a.Name+", "+string(style))
+		}
+	}
+	if !slices.Equal(order, want) {
+		t.Errorf("the rows are in the order %q, want %q", order, want)
 	}
 	for _, b := range rep.Bars() {
 		if !b.OK && !strings.Contains(b.What, "wall") { // times are for reading

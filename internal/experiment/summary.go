@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -14,8 +15,9 @@ type row struct {
 	good                       []Result // those that count for efficiency
 }
 
-// rows groups the results and leaves out of efficiency what failed. In pairs,
-// where agents are compared, a repeat counts only if both sides have it.
+// rows groups the results, by style and then in the order of [Ours] and [Peers],
+// and leaves out of efficiency what failed. In pairs, where agents are compared, a
+// repeat counts only if both sides have it.
 func (r *Report) rows(task string) []row {
 	var out []row
 	for _, res := range r.Results {
@@ -36,11 +38,16 @@ func (r *Report) rows(task string) []row {
 			out[i].good = append(out[i].good, res)
 		}
 	}
+	place := map[string]int{}
+	for i, a := range append(Ours(), Peers()...) {
+		place[a.Name] = i
+	}
+	styles := []string{string(Serial), string(Parallel)}
 	slices.SortStableFunc(out, func(a, b row) int {
 		if a.with != b.with && r.Simulated {
-			return slices.Index([]string{string(Serial), string(Parallel)}, a.with) - slices.Index([]string{string(Serial), string(Parallel)}, b.with)
+			return cmp.Compare(slices.Index(styles, a.with), slices.Index(styles, b.with))
 		}
-		return 0
+		return cmp.Compare(place[a.agent], place[b.agent])
 	})
 	return out
 }

@@ -88,7 +88,7 @@ func thinkTool(_ context.Context, c toolCall, s thinking.Step) (toolOutput, erro
 }
 
 func thoughtOf(s thinking.Step, d *thinking.Data) *ThoughtEvent {
-	ev := &ThoughtEvent{Number: d.ThoughtNumber, Total: d.TotalThoughts, More: d.NextThoughtNeeded, Branch: s.BranchID, From: s.BranchFromThought}
+	ev := &ThoughtEvent{Number: d.ThoughtNumber, Total: d.TotalThoughts, More: d.NextThoughtNeeded, Branch: d.BranchID, From: s.BranchFromThought}
 	if s.IsRevision || s.RevisesThought > 0 {
 		ev.Revises, ev.Revision = s.RevisesThought, string(s.RevisionType)
 		if ev.Revises == 0 {

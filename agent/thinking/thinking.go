@@ -38,12 +38,13 @@ type Step struct {
 	NeedsMoreThoughts bool     `json:"needs_more_thoughts,omitempty"`
 }
 
-// Result is the envelope of an answer: exactly one of Data and Error is set.
+// Result is the envelope of an answer: exactly one of Data and Error is set, the
+// other is null.
 type Result struct {
-	Success bool   `json:"success"`
-	Output  string `json:"output"`
-	Data    *Data  `json:"data"`
-	Error   string `json:"error,omitempty"`
+	Success bool    `json:"success"`
+	Output  string  `json:"output"`
+	Data    *Data   `json:"data"`
+	Error   *string `json:"error"`
 }
 
 // Data is where the thinking stands after a step.
@@ -54,8 +55,10 @@ type Data struct {
 	TotalThoughts     int    `json:"total_thoughts"`
 	NextThoughtNeeded bool   `json:"next_thought_needed"`
 	NeedsMoreThoughts bool   `json:"needs_more_thoughts,omitempty"`
+	// BranchID is the branch that the step went to, "" = the main line.
+	BranchID string `json:"branch_id,omitempty"`
 	// IncompleteSteps are the numbers between 1 and TotalThoughts of the main
-	// line that have no step, or only a cancelled one.
+	// line that no step has, or only a cancelled one. A revision has its number.
 	IncompleteSteps []int `json:"incomplete_steps"`
 	// Branches holds the steps of every branch, in the order in which the
 	// branches were begun.
@@ -70,6 +73,19 @@ type Branch struct {
 	ID       string `json:"id"`
 	From     int    `json:"from"` // number of the step that it left
 	Thoughts []Line `json:"thoughts"`
+
+	revisions numbers
+}
+
+// numbers are those that revising steps had: they changed another step, but the
+// count goes on behind them.
+type numbers map[int]bool
+
+func (n *numbers) add(number int) {
+	if *n == nil {
+		*n = numbers{}
+	}
+	(*n)[number] = true
 }
 
 // Line is one step as it stands after revisions.
@@ -86,6 +102,7 @@ type History struct {
 	mu       sync.Mutex // guards all below
 	steps    []Step
 	main     []Line
+	revised  numbers // of the main line
 	branches []Branch
 	total    int
 }
@@ -94,13 +111,17 @@ type History struct {
 // gaps and references to steps that do not exist are warnings.
 func (h *History) Add(s Step) Result {
 	if problem := s.problem(); problem != "" {
-		return Result{Error: problem, Output: "the step was not taken: " + problem}
+		return Result{Error: &problem, Output: "the step was not taken: " + problem}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var warnings []string
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 
+	if s.BranchFromThought > 0 && s.BranchID == "" {
+		s.BranchID = fmt.Sprintf("from-%d", s.BranchFromThought)
+		warn("branch_from_thought without branch_id: the branch is called %s", s.BranchID)
+	}
 	total := s.TotalThoughts
 	if s.ThoughtNumber > total {
 		total = s.ThoughtNumber
@@ -113,15 +134,15 @@ func (h *History) Add(s Step) Result {
 	case s.BranchID != "":
 		h.branch(s, warn)
 	case s.IsRevision || s.RevisesThought > 0:
-		h.main = revise(h.main, s, warn)
+		h.main = revise(h.main, &h.revised, s, warn)
 	default:
-		h.main = put(h.main, s, warn)
+		h.main = put(h.main, h.revised, s, warn)
 	}
 	h.steps = append(h.steps, s)
 
 	d := &Data{
 		Thought: s.Thought, DisplayType: "thinking", ThoughtNumber: s.ThoughtNumber, TotalThoughts: total,
-		NextThoughtNeeded: s.NextThoughtNeeded, NeedsMoreThoughts: s.NeedsMoreThoughts,
+		NextThoughtNeeded: s.NextThoughtNeeded, NeedsMoreThoughts: s.NeedsMoreThoughts, BranchID: s.BranchID,
 		IncompleteSteps: h.incomplete(), Branches: h.copyBranches(), HistoryLength: len(h.steps), Warnings: warnings,
 	}
 	if s.NeedsMoreThoughts && !s.NextThoughtNeeded {
@@ -163,10 +184,13 @@ func (s *Step) problem() string {
 
 // put adds a step to a line of thought, in order of its number. A number that
 // is taken already gets the later text.
-func put(line []Line, s Step, warn func(string, ...any)) []Line {
+func put(line []Line, revisions numbers, s Step, warn func(string, ...any)) []Line {
 	last := 0
 	if len(line) > 0 {
 		last = line[len(line)-1].Number
+	}
+	for revisions[last+1] {
+		last++
 	}
 	i, taken := find(line, s.ThoughtNumber)
 	switch {
@@ -180,9 +204,9 @@ func put(line []Line, s Step, warn func(string, ...any)) []Line {
 	return slices.Insert(line, i, Line{Number: s.ThoughtNumber, Thought: s.Thought})
 }
 
-// revise changes an earlier step. The revising step itself takes no number of
-// the line.
-func revise(line []Line, s Step, warn func(string, ...any)) []Line {
+// revise changes an earlier step. The revising step becomes none of the line, but
+// its number is taken.
+func revise(line []Line, revisions *numbers, s Step, warn func(string, ...any)) []Line {
 	n := s.RevisesThought
 	if n == 0 {
 		n = s.ThoughtNumber
@@ -194,7 +218,10 @@ func revise(line []Line, s Step, warn func(string, ...any)) []Line {
 	i, ok := find(line, n)
 	if !ok {
 		warn("step %d, which is to be revised, does not exist; the step is kept as it is", n)
-		return put(line, s, func(string, ...any) {})
+		return put(line, *revisions, s, func(string, ...any) {})
+	}
+	if n != s.ThoughtNumber {
+		revisions.add(s.ThoughtNumber)
 	}
 	l := &line[i]
 	l.Revised = true
@@ -222,22 +249,25 @@ func (h *History) branch(s Step, warn func(string, ...any)) {
 		i = len(h.branches) - 1
 	}
 	b := &h.branches[i]
+	if s.BranchFromThought > 0 && s.BranchFromThought != b.From {
+		warn("branch %s left step %d, not %d; it stays there", b.ID, b.From, s.BranchFromThought)
+	}
 	if s.IsRevision || s.RevisesThought > 0 {
-		b.Thoughts = revise(b.Thoughts, s, warn)
+		b.Thoughts = revise(b.Thoughts, &b.revisions, s, warn)
 		return
 	}
 	if len(b.Thoughts) == 0 {
 		b.Thoughts = []Line{{Number: s.ThoughtNumber, Thought: s.Thought}} // a branch may begin at any number
 		return
 	}
-	b.Thoughts = put(b.Thoughts, s, warn)
+	b.Thoughts = put(b.Thoughts, b.revisions, s, warn)
 }
 
 // incomplete lists the numbers of the main line that have no valid step.
 func (h *History) incomplete() []int {
 	out := []int{}
 	for n := 1; n <= h.total; n++ {
-		if i, ok := find(h.main, n); !ok || h.main[i].Cancelled {
+		if i, ok := find(h.main, n); !ok && !h.revised[n] || ok && h.main[i].Cancelled {
 			out = append(out, n)
 		}
 		if len(out) == 100 {

@@ -1,6 +1,7 @@
 package thinking
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -32,7 +33,13 @@ func TestAdd(t *testing.T) {
 		{name: "a gap is a warning", steps: []Step{step(1, 3), step(3, 3)}, warnings: []string{"step 3 follows 1"}, incomplete: []int{2}, total: 3, length: 2},
 		{name: "same number again", steps: []Step{step(1, 2), step(1, 2)}, warnings: []string{"there already"}, incomplete: []int{2}, total: 2, length: 2},
 		{name: "cancelled step is incomplete", steps: []Step{step(1, 2), step(2, 2), with(step(3, 3), func(s *Step) { s.IsRevision, s.RevisesThought, s.RevisionType = true, 2, Cancel })},
-			incomplete: []int{2, 3}, total: 3, length: 3},
+			incomplete: []int{2}, total: 3, length: 3},
+		{name: "the count goes on behind a revision", steps: []Step{step(1, 4), step(2, 4), with(step(3, 4), func(s *Step) { s.IsRevision, s.RevisesThought = true, 1 }), step(4, 4)},
+			incomplete: []int{}, total: 4, length: 4},
+		{name: "the count goes on behind a revision on a branch", steps: []Step{step(1, 1), with(step(2, 4), func(s *Step) { s.BranchFromThought, s.BranchID = 1, "b" }),
+			with(step(3, 4), func(s *Step) { s.IsRevision, s.RevisesThought, s.BranchID = true, 2, "b" }), with(step(4, 4), func(s *Step) { s.BranchID = "b" })},
+			incomplete: []int{}, total: 4, length: 4, branches: []Branch{{ID: "b", From: 1, Thoughts: []Line{{Number: 2, Thought: "thought 3", Revised: true}, {Number: 4, Thought: "thought 4"}}}}},
+
 		{name: "revision of a missing step", steps: []Step{with(step(1, 1), func(s *Step) { s.IsRevision, s.RevisesThought = true, 9 })},
 			warnings: []string{"step 9"}, incomplete: []int{}, total: 1, length: 1},
 		{name: "revises without is_revision", steps: []Step{step(1, 1), with(step(1, 1), func(s *Step) { s.RevisesThought = 1 })},
@@ -41,6 +48,10 @@ func TestAdd(t *testing.T) {
 			incomplete: []int{2}, total: 2, length: 2, branches: []Branch{{ID: "b", From: 1, Thoughts: []Line{{Number: 2, Thought: "thought 2"}}}}},
 		{name: "branch from a missing step", steps: []Step{with(step(1, 1), func(s *Step) { s.BranchFromThought, s.BranchID = 7, "b" })},
 			warnings: []string{"leaves step 7"}, incomplete: []int{}, total: 1, length: 1, branches: []Branch{{ID: "b", From: 7, Thoughts: []Line{{Number: 1, Thought: "thought 1"}}}}},
+		{name: "branch without a name", steps: []Step{step(1, 2), with(step(2, 2), func(s *Step) { s.BranchFromThought = 1 })}, warnings: []string{"called from-1"},
+			incomplete: []int{2}, total: 2, length: 2, branches: []Branch{{ID: "from-1", From: 1, Thoughts: []Line{{Number: 2, Thought: "thought 2"}}}}},
+		{name: "branch from elsewhere", steps: []Step{step(1, 3), step(2, 3), with(step(2, 3), func(s *Step) { s.BranchFromThought, s.BranchID = 1, "b" }), with(step(3, 3), func(s *Step) { s.BranchFromThought, s.BranchID = 2, "b" })},
+			warnings: []string{"left step 1, not 2"}, incomplete: []int{3}, total: 3, length: 4, branches: []Branch{{ID: "b", From: 1, Thoughts: []Line{{Number: 2, Thought: "thought 2"}, {Number: 3, Thought: "thought 3"}}}}},
 		{name: "needs more", steps: []Step{with(step(1, 1), func(s *Step) { s.NeedsMoreThoughts = true })}, warnings: []string{"taken as true"}, incomplete: []int{}, total: 1, length: 1},
 		{name: "empty", steps: []Step{{ThoughtNumber: 1, TotalThoughts: 1}}, err: "thought is empty"},
 		{name: "too long", steps: []Step{{Thought: strings.Repeat("ä", MaxThought+1), ThoughtNumber: 1, TotalThoughts: 1}}, err: "2001 characters"},
@@ -59,12 +70,13 @@ func TestAdd(t *testing.T) {
 			if tt.err != "" {
 				require.False(t, r.Success)
 				require.Nil(t, r.Data)
-				require.Contains(t, r.Error, tt.err)
+				require.NotNil(t, r.Error)
+				require.Contains(t, *r.Error, tt.err)
 				require.Zero(t, h.Len())
 				return
 			}
 			require.True(t, r.Success)
-			require.Empty(t, r.Error)
+			require.Nil(t, r.Error)
 			require.Equal(t, "thinking", r.Data.DisplayType)
 			require.Equal(t, tt.steps[len(tt.steps)-1].Thought, r.Data.Thought)
 			require.Equal(t, tt.incomplete, r.Data.IncompleteSteps)
@@ -108,4 +120,21 @@ func TestParallelCalls(t *testing.T) {
 	wg.Wait()
 	require.Equal(t, 100, h.Len())
 	require.Empty(t, h.incomplete())
+}
+
+// TestEnvelope: the four fields are always there.
+func TestEnvelope(t *testing.T) {
+	var h History
+	for _, tt := range []struct {
+		name string
+		step Step
+		want string
+	}{
+		{"taken", step(1, 1), `"error":null}`},
+		{"refused", Step{}, `{"success":false,"output":"the step was not taken: thought is empty","data":null,"error":"thought is empty"}`},
+	} {
+		raw, err := json.Marshal(h.Add(tt.step))
+		require.NoError(t, err)
+		require.Contains(t, string(raw), tt.want, tt.name)
+	}
 }

@@ -55,7 +55,7 @@ func Sandbox(t testing.TB) *sandbox.Sandbox {
 	}
 	s := sandbox.Detect(t.Context(), sandbox.Options{})
 	if !s.Report().Confines() {
-		need.Missing(t, "a sandbox ("+strings.Join(s.Report().Missing, "; ")+")")
+		need.Right(t, "a sandbox ("+strings.Join(s.Report().Missing, "; ")+")")
 	}
 	return s
 }

@@ -169,7 +169,7 @@ func TestFullDiskOfTheLedger(t *testing.T) {
 		if os.Geteuid() != 0 {
 			t.Skip("only root may mount a small file system")
 		}
-		need.Missing(t, "the right to mount a small file system ("+strings.TrimSpace(string(out))+")")
+		need.Right(t, "the right to mount a small file system ("+strings.TrimSpace(string(out))+")")
 	}
 	t.Cleanup(func() { _ = exec.Command("umount", small).Run() })
 	_, url := model(t, oneWrite+"turn\ntext \"Well.\"\n")

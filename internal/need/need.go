@@ -21,6 +21,14 @@ func Missing(t testing.TB, what string) {
 	t.Skip("SKIPPED: " + message)
 }
 
+// Right skips the test, with CI=true too: what the kernel or a container does not
+// allow, no script can install. What says what is not allowed, and why if that is
+// known.
+func Right(t testing.TB, what string) {
+	t.Helper()
+	t.Skip("SKIPPED: " + what + " is not to be had on this machine")
+}
+
 // Program is the path of the first of the programs that is installed. Where none
 // is, the test is skipped or fails as with [Missing].
 func Program(t testing.TB, names ...string) string {

@@ -27,6 +27,11 @@ func TestMissingFailsOnlyInCI(t *testing.T) {
 		if got.fatal != c.fatal || got.skipped != c.skipped {
 			t.Errorf("CI=%q: failed %v, skipped %v", c.ci, got.fatal, got.skipped)
 		}
+		got = &told{TB: t}
+		Right(got, "the right to fly")
+		if got.fatal || !got.skipped {
+			t.Errorf("a right, CI=%q: failed %v, skipped %v", c.ci, got.fatal, got.skipped)
+		}
 	}
 	got := &told{TB: t}
 	if path := Program(got, "no-program-of-this-name", "go"); path == "" || got.fatal || got.skipped {

@@ -32,7 +32,7 @@ func eachKind(t *testing.T, f func(t *testing.T, s *Sandbox)) {
 		})
 	}
 	if found == 0 {
-		need.Missing(t, "a sandbox (bubblewrap or Landlock)")
+		need.Right(t, "a sandbox (bubblewrap or Landlock)")
 	}
 }
 

@@ -142,7 +142,7 @@ func (c command) explains(argv []string) bool {
 func TestSameWordsAsBash(t *testing.T) {
 	r := newRig(t)
 	if !r.box.Report().Confines() {
-		need.Missing(t, "a sandbox to run lines in")
+		need.Right(t, "a sandbox to run lines in")
 	}
 	for _, line := range []string{
 		`aa`, `aa b  c`, `aa 'b c' "d e" f\ g`, `a'a' ""`, `aa "a\"b\\c\d\$"`, `aa 'a\b'`, `aa \\ \' \"`, "aa a\\\nb", "aa \"a\\\nb\"", `aa "" '' x`,

@@ -65,3 +65,42 @@ func BenchmarkThousandEdits(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkNeighbours takes in 1,000 commands that change one line each, every
+// one behind the last: they grow into one hunk.
+func BenchmarkNeighbours(b *testing.B) {
+	text := bigText(2000, "x")
+	for b.Loop() {
+		f := newBench(text)
+		for i := range 1000 {
+			at := strings.Index(f.text, fmt.Sprintf("line %d x", i))
+			e := workspace.Edit{Start: at, End: at + 4, New: "LINE"}
+			f.Agent([]workspace.Edit{e}, splice(f.text, e), fmt.Sprintf("run/%d/text/1", i))
+		}
+		if len(f.Hunks()) != 1 {
+			b.Fatal(len(f.Hunks()))
+		}
+	}
+}
+
+// BenchmarkRegion removes a region that holds 1,000 hunks, as a person does.
+func BenchmarkRegion(b *testing.B) {
+	text := bigText(4000, "x")
+	var edits []workspace.Edit
+	for i := range 1000 {
+		at := strings.Index(text, fmt.Sprintf("line %d x", i*3+2))
+		edits = append(edits, workspace.Edit{Start: at, End: at + 4, New: "LINE"})
+	}
+	for b.Loop() {
+		f := newBench(text)
+		for i, e := range edits {
+			f.Agent([]workspace.Edit{e}, splice(f.text, e), fmt.Sprintf("run/%d/text/1", i))
+		}
+		start, end := strings.Index(f.text, "line 1 x"), strings.Index(f.text, "line 3900 x")
+		e := workspace.Edit{Start: start, End: end}
+		f.User([]workspace.Edit{e}, splice(f.text, e))
+		if len(f.Hunks()) != 1 {
+			b.Fatal(len(f.Hunks()))
+		}
+	}
+}

@@ -32,7 +32,7 @@ type hunk struct {
 	id         ID
 	start, end int
 	old        string
-	keys       []string
+	keys       keySet
 	edited     bool
 	merged     []ID
 	touched    bool // while an edit is being taken in
@@ -43,6 +43,7 @@ type File struct {
 	text  string
 	hunks []hunk
 	next  func() ID
+	steps int // hunks and keys that joining has looked at; tests count them
 }
 
 // NewFile starts with a text that is its own base. next gives the ids.
@@ -80,7 +81,7 @@ func (f *File) Hunks() []Hunk {
 		h := &f.hunks[i]
 		out[i] = Hunk{
 			ID: h.id, Start: h.start, End: h.end, BaseStart: h.start + shift, BaseEnd: h.start + shift + len(h.old),
-			Old: h.old, New: f.text[h.start:h.end], Keys: slices.Clone(h.keys), Edited: h.edited, Merged: slices.Clone(h.merged),
+			Old: h.old, New: f.text[h.start:h.end], Keys: slices.Clone(h.keys.list), Edited: h.edited, Merged: slices.Clone(h.merged),
 		}
 		shift += len(h.old) - (h.end - h.start)
 	}
@@ -168,12 +169,10 @@ func (f *File) Agent(edits []workspace.Edit, after, key string) {
 		for _, x := range edits[e0:e] {
 			size += len(x.New) - (x.End - x.Start)
 		}
-		n := joined(old.hunks[h0:h])
+		n := f.joined(old.hunks[h0:h])
 		n.start, n.end = start+shift, start+shift+size
 		n.old = old.baseOf(start, end, old.hunks[h0:h])
-		if key != "" && !slices.Contains(n.keys, key) {
-			n.keys = append(n.keys, key)
-		}
+		n.keys.add(key)
 		if f.trim(&n) {
 			if n.id == 0 {
 				n.id = f.next()
@@ -182,31 +181,6 @@ func (f *File) Agent(edits []workspace.Edit, after, key string) {
 		}
 		shift += size - (end - start)
 	}
-}
-
-// joined is a hunk with what the given ones have in common: the oldest id, all
-// keys. Without any, it is new.
-func joined(hunks []hunk) hunk {
-	var n hunk
-	for _, h := range hunks {
-		switch {
-		case n.id == 0:
-			n.id = h.id
-		case h.id < n.id:
-			n.id, h.id = h.id, n.id
-			fallthrough
-		default:
-			n.merged = append(n.merged, h.id)
-		}
-		n.merged = append(n.merged, h.merged...)
-		n.edited = n.edited || h.edited
-		for _, k := range h.keys {
-			if !slices.Contains(n.keys, k) {
-				n.keys = append(n.keys, k)
-			}
-		}
-	}
-	return n
 }
 
 // refine cuts edits of several lines down to the lines that differ.

@@ -232,6 +232,79 @@ func TestProperty(t *testing.T) {
 	}
 }
 
+// TestJoiningIsLinear counts what joining looks at: hunks that meet cost what they
+// hold, and a hunk that grows costs what it grows by.
+func TestJoiningIsLinear(t *testing.T) {
+	const n = 500
+	key := func(i int) string { return fmt.Sprintf("run/%d/text/1", i) }
+	upper := func(f *File, line, i int) {
+		at := strings.Index(f.text, fmt.Sprintf("line %d x", line))
+		e := workspace.Edit{Start: at, End: at + 4, New: "LINE"}
+		f.Agent([]workspace.Edit{e}, splice(f.text, e), key(i))
+	}
+	for _, c := range []struct {
+		name  string
+		hunks int
+		do    func(f *File)
+	}{
+		{"each behind the last", 1, func(f *File) {
+			for i := range n {
+				upper(f, i, i)
+			}
+		}},
+		{"each before the last", 1, func(f *File) {
+			for i := range n {
+				upper(f, n-i, i)
+			}
+		}},
+		{"gaps are filled", 1, func(f *File) {
+			for i := range n {
+				upper(f, 2*i, i)
+			}
+			for i := range n - 1 {
+				upper(f, 2*i+1, n+i)
+			}
+		}},
+		{"gaps are filled, the last first", 1, func(f *File) {
+			for i := range n {
+				upper(f, 2*i, i)
+			}
+			for i := range n - 1 {
+				upper(f, 2*(n-1-i)-1, n+i)
+			}
+		}},
+		{"the same commands again and again", n, func(f *File) {
+			for i := range n {
+				upper(f, 2*i, i%3)
+			}
+		}},
+		{"a person removes all", 1, func(f *File) {
+			for i := range n {
+				upper(f, 2*i, i)
+			}
+			f.Sync("")
+		}},
+		{"the agent rewrites all", 1, func(f *File) {
+			for i := range n {
+				upper(f, 2*i, i)
+			}
+			f.Agent([]workspace.Edit{{End: len(f.text)}}, "", "all")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var last ID
+			f := NewFile(bigText(2*n, "x"), func() ID { last++; return last })
+			c.do(f)
+			if got := f.Hunks(); len(got) != c.hunks {
+				t.Fatalf("%d hunks, want %d", len(got), c.hunks)
+			}
+			if limit := 8 * n; f.steps > limit {
+				t.Errorf("%d steps for %d hunks, want at most %d", f.steps, n, limit)
+			}
+		})
+	}
+}
+
 func FuzzFile(f *testing.F) {
 	for _, seed := range []uint64{1, 2, 3, 1 << 40} {
 		f.Add(seed, uint8(20))

@@ -149,7 +149,7 @@ func (f *tracked) changes() []Change {
 }
 
 func (h *hunk) plain() Hunk {
-	return Hunk{ID: h.id, Keys: slices.Clone(h.keys), Edited: h.edited, Merged: slices.Clone(h.merged)}
+	return Hunk{ID: h.id, Keys: slices.Clone(h.keys.list), Edited: h.edited, Merged: slices.Clone(h.merged)}
 }
 
 // Find returns the change with that id, as ID.String has it.
@@ -235,12 +235,6 @@ func (t *Tracker) settle(f *tracked) {
 	t.files[f.path] = f
 }
 
-func addKey(h *hunk, key string) {
-	if key != "" && !slices.Contains(h.keys, key) {
-		h.keys = append(h.keys, key)
-	}
-}
-
 func (t *Tracker) modify(a Applied) {
 	f := t.files[a.Path]
 	switch {
@@ -248,7 +242,7 @@ func (t *Tracker) modify(a Applied) {
 		f = &tracked{path: a.Path, file: NewFile(a.Before, t.nextID)}
 	case f.created:
 		f.whole = a.After
-		addKey(&f.self, a.Key)
+		f.self.keys.add(a.Key)
 		t.settle(f)
 		return
 	}
@@ -270,7 +264,7 @@ func (t *Tracker) create(path, text, key string) {
 		delete(t.files, path)
 		return
 	}
-	t.settle(&tracked{path: path, created: true, whole: text, self: hunk{id: t.nextID(), keys: []string{key}}})
+	t.settle(&tracked{path: path, created: true, whole: text, self: hunk{id: t.nextID(), keys: keysOf(key)}})
 }
 
 func (t *Tracker) delete(a Applied) {
@@ -283,15 +277,15 @@ func (t *Tracker) delete(a Applied) {
 		return // it never was
 	case f != nil && f.file != nil:
 		f.sync(a.Before)
-		base, self = f.file.Base(), joined(f.file.hunks)
+		base, self = f.file.Base(), f.file.joined(f.file.hunks)
 		if f.from != "" {
-			path, self = f.from, joined([]hunk{f.moved, self})
+			path, self = f.from, f.file.joined([]hunk{f.moved, self})
 		}
 	}
 	if self.id == 0 {
 		self.id = t.nextID()
 	}
-	addKey(&self, a.Key)
+	self.keys.add(a.Key)
 	t.settle(&tracked{path: path, deleted: true, whole: base, self: self, mode: a.Mode, link: a.Link})
 }
 
@@ -304,7 +298,7 @@ func (t *Tracker) move(a Applied) {
 	f.path = a.Dest
 	switch {
 	case f.created:
-		addKey(&f.self, a.Key)
+		f.self.keys.add(a.Key)
 	case f.from == a.Dest:
 		f.from, f.moved = "", hunk{}
 	case f.from == "":
@@ -312,7 +306,7 @@ func (t *Tracker) move(a Applied) {
 		f.moved = hunk{id: t.nextID()}
 		fallthrough
 	default:
-		addKey(&f.moved, a.Key)
+		f.moved.keys.add(a.Key)
 	}
 	t.settle(f)
 }
@@ -357,7 +351,7 @@ func (t *Tracker) SyncBase(path, now string, exists bool) {
 	case f.created && exists:
 		text := f.whole
 		f.file, f.created, f.whole = NewFile(now, t.nextID), false, ""
-		f.file.Agent(workspace.DiffText(now, text), text, first(f.self.keys))
+		f.file.Agent(workspace.DiffText(now, text), text, first(f.self.keys.list))
 	case f.created:
 		return
 	case f.deleted && !exists:
@@ -370,7 +364,7 @@ func (t *Tracker) SyncBase(path, now string, exists bool) {
 		}
 		f.whole, f.self.edited = now, true
 	case !exists:
-		keys := joined(f.file.hunks)
+		keys := f.file.joined(f.file.hunks)
 		f.created, f.whole, f.file = true, f.file.Text(), nil
 		f.self = keys
 		f.self.edited = true
@@ -503,7 +497,7 @@ func (t *Tracker) MoveFolder(from, to, key string) {
 			f.from, f.moved = "", hunk{}
 		case f.from == "":
 			f.from, f.moved = path, hunk{id: t.nextID()}
-			addKey(&f.moved, key)
+			f.moved.keys.add(key)
 		}
 		t.settle(f)
 	}

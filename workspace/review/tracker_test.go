@@ -61,6 +61,19 @@ func say(t *Tracker) string {
 	return strings.Join(out, "; ")
 }
 
+// TestIdsStayWithTheFile: what becomes of a change has the id of the oldest part
+// of it, and all of its commands.
+func TestIdsStayWithTheFile(t *testing.T) {
+	tr := NewTracker()
+	tr.Agent(Applied{Key: "1", Kind: workspace.ChangeMove, Path: "a", Dest: "b", Before: "x\n"})
+	moved := tr.Changes("b")[0]
+	tr.Agent(Applied{Key: "2", Kind: workspace.ChangeDelete, Path: "b", Before: "x\n"})
+	got := tr.Changes("a")
+	if len(got) != 1 || got[0].ID != moved.ID || fmt.Sprint(got[0].Keys) != "[1 2]" || len(got[0].Merged) > 0 {
+		t.Errorf("moved as %s, deleted as %+v", moved.ID, got)
+	}
+}
+
 // Files that come, go and move.
 func TestTracker(t *testing.T) {
 	create := func(k, p, text string) Applied {

@@ -88,59 +88,108 @@ func (f *File) cleanEnd(h *hunk) bool {
 	return atLine(f.text, h.end) && (h.old == "" || strings.HasSuffix(h.old, "\n"))
 }
 
+// meeting is a hunk in the making: those that were found to meet, in the order
+// of the text.
+type meeting struct {
+	start, end int
+	touched    bool
+	before     []hunk // in reverse order
+	parts      []hunk
+	tail       byte // the last byte of the base's side; 0 = that is empty
+}
+
+func meet(h hunk) meeting {
+	m := meeting{start: h.start, end: h.end, touched: h.touched, parts: []hunk{h}}
+	m.grow(h.old)
+	return m
+}
+
+// grow notes what the base's side ends with.
+func (m *meeting) grow(s string) {
+	if s != "" {
+		m.tail = s[len(s)-1]
+	}
+}
+
+// hunk is what came of it.
+func (f *File) hunk(m *meeting) hunk {
+	slices.Reverse(m.before)
+	parts := append(m.before, m.parts...)
+	n := f.joined(parts)
+	n.start, n.end, n.touched = m.start, m.end, m.touched
+	n.old = f.baseOf(m.start, m.end, parts)
+	return n
+}
+
+// apart reports whether hunk i is as it was and meets none that was touched; out
+// are the hunks before it.
+func (f *File) apart(out []hunk, i int) bool {
+	h := &f.hunks[i]
+	if n := len(out); h.touched || n > 0 && out[n-1].touched && out[n-1].end >= h.start {
+		return false
+	}
+	return i+1 == len(f.hunks) || !f.hunks[i+1].touched || h.end < f.hunks[i+1].start
+}
+
 // settle makes whole lines of the hunks that an edit touched, joins those that
 // meet, and drops those that came to equal the base.
 func (f *File) settle() {
-	var out []hunk
+	out := make([]hunk, 0, len(f.hunks))
 	for i := 0; i < len(f.hunks); i++ {
-		h := f.hunks[i]
-		from := i
+		if f.apart(out, i) {
+			out = append(out, f.hunks[i])
+			continue
+		}
+		m := meet(f.hunks[i])
 		for again := true; again; {
 			again = false
-			if h.touched {
-				if s := strings.LastIndexByte(f.text[:h.start], '\n') + 1; s < h.start {
+			f.steps++
+			if m.touched {
+				if s := strings.LastIndexByte(f.text[:m.start], '\n') + 1; s < m.start {
 					if n := len(out); n > 0 && out[n-1].end > s {
 						s = out[n-1].end
 					}
-					h.old = f.text[s:h.start] + h.old
-					h.start = s
+					if m.tail == 0 {
+						m.grow(f.text[s:m.start])
+					}
+					m.start = s
 				}
 				stop := len(f.text)
 				if i+1 < len(f.hunks) {
 					stop = f.hunks[i+1].start
 				}
-				if !f.cleanEnd(&h) && h.end < stop {
-					t := min(lineEnd(f.text, h.end), stop)
-					h.old += f.text[h.end:t]
-					h.end = t
+				if clean := atLine(f.text, m.end) && (m.tail == 0 || m.tail == '\n'); !clean && m.end < stop {
+					t := min(lineEnd(f.text, m.end), stop)
+					m.grow(f.text[m.end:t])
+					m.end = t
 				}
 			}
-			if n := len(out); n > 0 && out[n-1].end >= h.start && (h.touched || out[n-1].touched) {
-				h = join(out[n-1], h)
+			if n := len(out); n > 0 && out[n-1].end >= m.start && (m.touched || out[n-1].touched) {
+				a := out[n-1]
+				if m.tail == 0 {
+					m.grow(a.old)
+				}
+				m.start, m.touched, m.before = a.start, true, append(m.before, a)
 				out = out[:n-1]
 				again = true
 			}
-			if i+1 < len(f.hunks) && h.end >= f.hunks[i+1].start && (h.touched || f.hunks[i+1].touched) {
+			if i+1 < len(f.hunks) && m.end >= f.hunks[i+1].start && (m.touched || f.hunks[i+1].touched) {
 				i++
-				h = join(h, f.hunks[i])
+				b := f.hunks[i]
+				m.grow(b.old)
+				m.end, m.touched, m.parts = b.end, true, append(m.parts, b)
 				again = true
 			}
 		}
-		if h.touched || i > from {
-			if !f.trim(&h) {
+		h := m.parts[0]
+		if m.touched {
+			if h = f.hunk(&m); !f.trim(&h) {
 				continue
 			}
 		}
 		out = append(out, h)
 	}
 	f.hunks = out
-}
-
-// join makes one hunk of two that meet.
-func join(a, b hunk) hunk {
-	n := joined([]hunk{a, b})
-	n.start, n.end, n.old, n.touched = a.start, b.end, a.old+b.old, true
-	return n
 }
 
 // Sync takes in a text that came about without us. A hunk that it shows as

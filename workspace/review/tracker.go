@@ -1,36 +1,12 @@
 package review
 
 import (
-	"errors"
-	"fmt"
 	"io/fs"
-	"slices"
-	"sort"
-	"strconv"
 	"strings"
 	"sync"
 
 	"thinkflow/workspace"
 )
-
-// Kind says what a change is about: lines of a file, or the file itself.
-type Kind string
-
-// The kinds.
-const (
-	KindEdit   Kind = "edit"   // lines
-	KindCreate Kind = "create" // the file is not in the base
-	KindDelete Kind = "delete" // the file is only in the base
-	KindMove   Kind = "move"   // the base has it under another path
-)
-
-// Change is one hunk of one file.
-type Change struct {
-	Hunk
-	Kind Kind
-	Path string // absolute, as it is now; of a deleted file, as it was
-	From string // KindMove: the path in the base
-}
 
 // Applied is a change of the agent that has happened. Paths are absolute.
 type Applied struct {
@@ -43,24 +19,6 @@ type Applied struct {
 	Mode       fs.FileMode // of a deleted file
 	Link       string      // of a deleted link
 }
-
-// Action is what has to be done to a file to take a change back (Undo) or to
-// make a proposal real (Accept). It is not done yet.
-type Action struct {
-	Kind  Kind             // edit; create: write Text; delete: remove; move: to Dest
-	Path  string           // absolute
-	Dest  string           // move
-	Edits []workspace.Edit // edit: sorted, in offsets of the text
-	Text  string           // create
-	Mode  fs.FileMode      // create; 0 = as usual
-	Link  string           // create: it is a symbolic link to this
-}
-
-// Errors of requests.
-var (
-	ErrNoHunk = errors.New("there is no such change (any more)")
-	ErrStale  = errors.New("the changes are not those that were looked at")
-)
 
 // tracked is one file. Exactly one of three holds: the file is on both sides
 // (file), only in the text (created), or only in the base (deleted).
@@ -93,117 +51,6 @@ func NewTracker() *Tracker { return &Tracker{files: map[string]*tracked{}} }
 func (t *Tracker) nextID() ID {
 	t.last++
 	return t.last
-}
-
-// Paths lists the files in which something waits, sorted.
-func (t *Tracker) Paths() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	out := make([]string, 0, len(t.files))
-	for p := range t.files {
-		out = append(out, p)
-	}
-	sort.Strings(out)
-	return out
-}
-
-// Revision counts changes of what is known of the file; 0 = nothing waits in it.
-func (t *Tracker) Revision(path string) int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if f := t.files[path]; f != nil {
-		return f.rev
-	}
-	return 0
-}
-
-// Changes lists what waits in the file, in the order of its text.
-func (t *Tracker) Changes(path string) []Change {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f := t.files[path]
-	if f == nil {
-		return nil
-	}
-	return f.changes()
-}
-
-func (f *tracked) changes() []Change {
-	var out []Change
-	if f.from != "" && !f.deleted {
-		out = append(out, Change{Hunk: f.moved.plain(), Kind: KindMove, Path: f.path, From: f.from})
-	}
-	h := f.self.plain()
-	switch {
-	case f.created:
-		h.New, h.End = f.whole, len(f.whole)
-		return append(out, Change{Hunk: h, Kind: KindCreate, Path: f.path})
-	case f.deleted:
-		h.Old, h.BaseEnd = f.whole, len(f.whole)
-		return append(out, Change{Hunk: h, Kind: KindDelete, Path: f.path})
-	}
-	for _, h := range f.file.Hunks() {
-		out = append(out, Change{Hunk: h, Kind: KindEdit, Path: f.path})
-	}
-	return out
-}
-
-func (h *hunk) plain() Hunk {
-	return Hunk{ID: h.id, Keys: slices.Clone(h.keys.list), Edited: h.edited, Merged: slices.Clone(h.merged)}
-}
-
-// Find returns the change with that id, as ID.String has it.
-func (t *Tracker) Find(id string) (Change, error) {
-	n, err := strconv.ParseInt(strings.TrimPrefix(id, "h"), 10, 64)
-	if err != nil {
-		return Change{}, fmt.Errorf("%q: %w", id, ErrNoHunk)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, f := range t.files {
-		for _, c := range f.changes() {
-			if c.ID == ID(n) {
-				return c, nil
-			}
-			if slices.Contains(c.Merged, ID(n)) {
-				return Change{}, fmt.Errorf("%q grew together with %s: %w", id, c.ID, ErrNoHunk)
-			}
-		}
-	}
-	return Change{}, fmt.Errorf("%q: %w", id, ErrNoHunk)
-}
-
-// Text is the file as it is here; Base, as it is without what waits. ok is
-// false when the file is not tracked, exists when it is not there on that side.
-func (t *Tracker) Text(path string) (text string, exists, ok bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch f := t.files[path]; {
-	case f == nil:
-		return "", false, false
-	case f.created:
-		return f.whole, true, true
-	case f.deleted:
-		return "", false, true
-	default:
-		return f.file.Text(), true, true
-	}
-}
-
-// Base is described at Text.
-func (t *Tracker) Base(path string) (text string, exists, ok bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch f := t.files[path]; {
-	case f == nil:
-		return "", false, false
-	case f.created:
-		return "", false, true
-	case f.deleted:
-		return f.whole, true, true
-	default:
-		return f.file.Base(), true, true
-	}
 }
 
 // Agent takes in a change of the agent.
@@ -385,99 +232,6 @@ func first(s []string) string {
 		return ""
 	}
 	return s[0]
-}
-
-// Keep moves the base: the change is the person's own from now on.
-func (t *Tracker) Keep(path string, ids ...ID) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f := t.files[path]
-	if f == nil {
-		return ErrNoHunk
-	}
-	for _, id := range ids {
-		switch {
-		case f.from != "" && id == f.moved.id:
-			f.from, f.moved = "", hunk{}
-		case f.created && id == f.self.id:
-			f.file, f.created, f.whole = NewFile(f.whole, t.nextID), false, ""
-		case f.deleted && id == f.self.id:
-			delete(t.files, path)
-			t.rev++
-			return nil
-		case f.file == nil || !f.file.Keep(id):
-			return fmt.Errorf("%s: %w", id, ErrNoHunk)
-		}
-	}
-	t.settle(f)
-	return nil
-}
-
-// Undo says what has to happen to the file so that the changes are gone. They
-// are gone once Agent or Sync has been told that it did. A removal of the file
-// swallows all else; a move comes last.
-func (t *Tracker) Undo(path string, ids ...ID) ([]Action, error) {
-	return t.plan(path, ids, func(f *tracked) Action {
-		switch {
-		case f.created:
-			return Action{Kind: KindDelete, Path: f.path}
-		case f.deleted:
-			return Action{Kind: KindCreate, Path: f.path, Text: f.whole, Mode: f.mode, Link: f.link}
-		}
-		return Action{Kind: KindMove, Path: f.path, Dest: f.from}
-	}, (*File).Undo)
-}
-
-// Accept says what has to happen to the real file so that the proposals are
-// real. They are once Keep has been told that it did.
-func (t *Tracker) Accept(path string, ids ...ID) ([]Action, error) {
-	return t.plan(path, ids, func(f *tracked) Action {
-		switch {
-		case f.created:
-			return Action{Kind: KindCreate, Path: f.path, Text: f.whole}
-		case f.deleted:
-			return Action{Kind: KindDelete, Path: f.path}
-		}
-		return Action{Kind: KindMove, Path: f.from, Dest: f.path}
-	}, (*File).Accept)
-}
-
-func (t *Tracker) plan(path string, ids []ID, self func(*tracked) Action, edit func(*File, ID) (workspace.Edit, bool)) ([]Action, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f := t.files[path]
-	if f == nil {
-		return nil, ErrNoHunk
-	}
-	var out []Action
-	var edits []workspace.Edit
-	move := false
-	for _, id := range ids {
-		switch {
-		case f.from != "" && id == f.moved.id:
-			move = true
-		case (f.created || f.deleted) && id == f.self.id:
-			out = append(out, self(f))
-		default:
-			var e workspace.Edit
-			ok := f.file != nil
-			if ok {
-				e, ok = edit(f.file, id)
-			}
-			if !ok {
-				return nil, fmt.Errorf("%s: %w", id, ErrNoHunk)
-			}
-			edits = append(edits, e)
-		}
-	}
-	if len(edits) > 0 {
-		slices.SortFunc(edits, func(a, b workspace.Edit) int { return a.Start - b.Start })
-		out = append(out, Action{Kind: KindEdit, Path: f.path, Edits: edits})
-	}
-	if move {
-		out = append(out, self(f))
-	}
-	return out, nil
 }
 
 // MoveFolder renames the tracked files below a folder that was moved.

@@ -61,18 +61,6 @@ const (
 	wantThinkClose                      // </think>
 )
 
-// The literals that a tag starts with, in step with the bits of alive.
-const (
-	litOpen = iota
-	litClose
-	litThink
-	litThinking
-	litThinkClose
-	litThinkingClose
-)
-
-var literals = [...]string{"<" + tagPrefix, "</" + tagPrefix, "<think>", "<thinking>", "</think>", "</thinking>"}
-
 // verdict is what a tagScanner says after some bytes.
 type verdict uint8
 
@@ -86,23 +74,6 @@ const (
 	tagOpen                      // a well-formed opening tag
 	tagBad                       // an opening tag that cannot be parsed
 	tagClose                     // a closing tag
-)
-
-// problem says why an opening tag cannot be parsed.
-type problem uint8
-
-const (
-	problemNone problem = iota
-	problemStray
-	problemNoValue
-	problemUnquoted
-	problemNoBlank
-	problemSlash
-	problemLineBreak
-	problemTooMany
-	problemTooLong
-	problemOpenQuote
-	problemCut // the stream ended in the tag
 )
 
 type scanState uint8
@@ -268,126 +239,6 @@ func (t *tagScanner) step(c byte) verdict {
 	return tagMore
 }
 
-// prefix matches the fixed beginnings: "<tf-", "<think>" and so on, and the
-// letters of a bare name when those count.
-func (t *tagScanner) prefix(c byte) verdict {
-	if t.k > 0 && t.startZero(c) {
-		return tagMore
-	}
-	alive := uint8(0)
-	for i, lit := range literals {
-		if t.alive&(1<<i) != 0 && lit[t.k] == c {
-			alive |= 1 << i
-		}
-	}
-	t.alive = alive
-	t.k++
-	if t.bare && t.k > 1 {
-		switch {
-		case c == '/' && t.k == 2:
-			t.closing = true
-		case isLetter(c) && t.nameLen < len(t.name):
-			t.name[t.nameLen] = c
-			t.nameLen++
-			t.bare, _ = bareAlive(string(t.name[:t.nameLen]))
-		default:
-			t.bare = false
-		}
-	}
-	for i, lit := range literals {
-		if alive&(1<<i) == 0 || t.k < len(lit) {
-			continue
-		}
-		switch i {
-		case litThink, litThinking:
-			t.end = t.n
-			return t.unlessZero(tagThink)
-		case litThinkClose, litThinkingClose:
-			t.end = t.n
-			return t.unlessZero(tagThinkClose)
-		}
-		t.closing = i == litClose
-		t.bare = false
-		t.nameLen = copy(t.name[:], tagPrefix)
-		t.state = scanName
-		return tagMore
-	}
-	switch {
-	case alive != 0:
-	case t.bare:
-		t.state = scanName
-	default:
-		return tagNone
-	}
-	return tagMore
-}
-
-// unlessZero is v, or tagNone when a zero-width character stood in the tag.
-func (t *tagScanner) unlessZero(v verdict) verdict {
-	if t.sawZero {
-		return tagNone
-	}
-	return v
-}
-
-func (t *tagScanner) inName(c byte) verdict {
-	switch {
-	case isNameByte(c):
-		if t.fixed || t.nameLen == len(t.name) || t.nameLen == len(tagPrefix) && !isLetter(c) && !t.bare {
-			return tagNone
-		}
-		t.name[t.nameLen] = c
-		t.nameLen++
-		if t.bare {
-			if alive, _ := bareAlive(string(t.name[:t.nameLen])); !alive {
-				return tagNone
-			}
-		}
-		return tagMore
-	case isSpace(c), c == '>', c == '/' && !t.closing:
-		if v := t.nameDone(); v != tagMore {
-			return v
-		}
-		switch c {
-		case '>':
-			return t.done()
-		case '/':
-			t.state = scanSlash
-		default:
-			t.state = scanBlank
-		}
-		return tagMore
-	case !t.fixed && t.startZero(c):
-		return tagMore
-	}
-	return tagNone
-}
-
-// nameDone looks at the whole name.
-func (t *tagScanner) nameDone() verdict {
-	if t.fixed {
-		return tagMore
-	}
-	if !t.bare && t.nameLen == len(tagPrefix) {
-		return tagNone
-	}
-	if t.bare {
-		_, t.known = bareAlive(string(t.name[:t.nameLen]))
-	} else {
-		_, i := commandOf(string(t.name[:t.nameLen]))
-		t.known = i >= 0
-	}
-	switch {
-	case t.bare && !t.known:
-		return tagNone
-	case t.sawZero && t.known && !t.closing:
-		return tagLookalike
-	case t.sawZero:
-		return tagNone
-	}
-	return tagMore
-}
-
 func (t *tagScanner) inValue(c byte, pos int) verdict {
 	switch c {
 	case t.quote:
@@ -443,49 +294,6 @@ func (t *tagScanner) done() verdict {
 	return tagOpen
 }
 
-// spoil notes that the tag cannot be parsed because of byte c (0: because of
-// its length). What was never more than a mention is text, and so is any such
-// tag in a body; else the tag ends at its first ">", which may have gone by
-// inside a value.
-func (t *tagScanner) spoil(why problem, c byte) verdict {
-	if t.closing || t.fixed || !t.known && !t.hasEqual {
-		return tagNone
-	}
-	t.why = why
-	return t.endBad(c)
-}
-
-func (t *tagScanner) endBad(c byte) verdict {
-	if t.state == scanValue && t.gt < 0 {
-		t.gt, t.gtSlash = t.valueGt, t.valueGtSlash
-	}
-	switch {
-	case t.gt >= 0:
-		t.end, t.selfClosing = t.gt+1, t.gtSlash
-		return tagBad
-	case c == '>':
-		t.end, t.selfClosing = t.n, t.prev == '/'
-		return tagBad
-	}
-	t.state = scanBad
-	t.k = 0
-	if t.stop != "" {
-		t.atStop(c)
-	}
-	return tagMore
-}
-
-// atStop matches c against the stop; it reports whether that is complete.
-func (t *tagScanner) atStop(c byte) bool {
-	if c != t.stop[t.k] {
-		t.k = 0
-	}
-	if c == t.stop[t.k] {
-		t.k++
-	}
-	return t.k == len(t.stop)
-}
-
 // begun reports whether the bytes so far are more than a mention: an attribute
 // has at least started, so that the end of the stream cuts a command.
 func (t *tagScanner) begun() bool {
@@ -496,31 +304,4 @@ func (t *tagScanner) begun() bool {
 		return len(t.attrs) > 0
 	}
 	return !t.closing && (t.known || t.hasEqual)
-}
-
-// startZero reports whether c may start a zero-width character in a tag's
-// beginning or name, and if so collects it.
-func (t *tagScanner) startZero(c byte) bool {
-	if c != 0xC2 && c != 0xE2 && c != 0xEF || t.want&wantTags == 0 {
-		return false
-	}
-	t.back, t.state = t.state, scanZero
-	t.zero[0], t.zeroLen = c, 1
-	return true
-}
-
-func (t *tagScanner) zeroWidth(c byte) verdict {
-	t.zero[t.zeroLen] = c
-	t.zeroLen++
-	if t.zeroLen < 3 && t.zero[0] != 0xC2 {
-		return tagMore
-	}
-	switch string(t.zero[:t.zeroLen]) {
-	case "\u00ad", // soft hyphen
-		"\u200b", "\u200c", "\u200d", "\u200e", "\u200f", "\u2060", "\ufeff":
-		t.sawZero = true
-		t.state = t.back
-		return tagMore
-	}
-	return tagNone
 }

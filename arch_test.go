@@ -34,12 +34,12 @@ type layer struct {
 // listed is an error, so a new one is a decision.
 var layers = map[string]layer{
 	"parser":           {},
-	"workspace":        {thirdParty: []string{"github.com/sergi/go-diff/...", "golang.org/x/text/...", "golang.org/x/sys/...", "golang.org/x/sync/...", "github.com/sabhiram/go-gitignore", "github.com/bmatcuk/doublestar/v4"}},
+	"workspace":        {thirdParty: []string{"github.com/sergi/go-diff/...", "golang.org/x/text/...", "golang.org/x/sys/...", "golang.org/x/sync/...", "github.com/sabhiram/go-gitignore", "github.com/bmatcuk/doublestar/v4", "github.com/klauspost/compress/s2"}},
 	"ledger":           {thirdParty: []string{"modernc.org/sqlite/...", "github.com/gofrs/flock", "golang.org/x/sys/..."}},
 	"workspace/review": {own: []string{"workspace"}},
 	"agent": {
 		own:        []string{"parser", "workspace", "workspace/review", "ledger", "agent/profile", "agent/registry", "agent/thinking", "internal/config", "internal/policy", "internal/redact", "internal/sandbox", "internal/shellrules", "internal/trust"},
-		thirdParty: []string{"github.com/rs/xid", "github.com/google/jsonschema-go/...", "github.com/cenkalti/backoff/v5", "github.com/dustin/go-humanize", "golang.org/x/sync/...", "golang.org/x/sys/..."},
+		thirdParty: []string{"github.com/rs/xid", "github.com/klauspost/compress/s2", "github.com/google/jsonschema-go/...", "github.com/cenkalti/backoff/v5", "github.com/dustin/go-humanize", "golang.org/x/sync/...", "golang.org/x/sys/..."},
 	},
 	"agent/profile":  {},
 	"agent/registry": {thirdParty: []string{"github.com/google/jsonschema-go/...", "github.com/sony/gobreaker/v2"}},

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/klauspost/compress/s2"
+
 	"thinkflow/parser"
 	"thinkflow/workspace"
 )
@@ -24,10 +26,11 @@ type Content struct {
 const (
 	contentBody    = 'b' // the body as it is
 	contentJSON    = 'j' // Content as JSON
-	contentDeflate = 'z' // one of the other two, deflated
+	contentDeflate = 'z' // one of the other two, deflated, by older versions
+	contentS2      = 's' // one of the first two, packed with S2 (see workspace.Undo.Encode)
 )
 
-// packFrom is the size from which content is deflated, in bytes.
+// packFrom is the size from which content is packed, in bytes.
 const packFrom = 1 << 10
 
 // encodeContent is nil for a command that carries nothing.
@@ -48,18 +51,12 @@ func encodeContent(c *parser.Command) []byte {
 	if len(b) < packFrom {
 		return b
 	}
-	var z bytes.Buffer
-	z.WriteByte(contentDeflate)
-	w, err := flate.NewWriter(&z, flate.BestSpeed)
-	if err != nil {
-		return b
+	z := make([]byte, 1+max(0, s2.MaxEncodedLen(len(b))))
+	z[0] = contentS2
+	if n := len(s2.Encode(z[1:], b)); n > 0 && n < len(b) {
+		return z[:1+n]
 	}
-	_, _ = w.Write(b)
-	_ = w.Close()
-	if z.Len() >= len(b) {
-		return b
-	}
-	return z.Bytes()
+	return b
 }
 
 // contentOf is the content of a command that had no effect. That of a file that
@@ -73,7 +70,7 @@ func (r *run) contentOf(c *parser.Command) []byte {
 
 // keepable is the content of a command, unless it holds a key.
 func (r *run) keepable(c *parser.Command) []byte {
-	if r.e.redact.Holds(c.Body, pairTexts(c.Pairs)) {
+	if r.e.redact.Holds(append(pairTexts(c.Pairs), c.Body)...) {
 		return nil
 	}
 	return encodeContent(c)
@@ -86,9 +83,9 @@ func DecodeContent(data []byte) (Content, error) {
 		return c, nil
 	}
 	switch data[0] {
-	case contentDeflate:
-		raw, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(data[1:])), maxUnpacked))
-		if err != nil || len(raw) == 0 || raw[0] == contentDeflate {
+	case contentDeflate, contentS2:
+		raw, err := unpackContent(data)
+		if err != nil || len(raw) == 0 || raw[0] == contentDeflate || raw[0] == contentS2 {
 			return c, errors.New("the content is damaged")
 		}
 		return DecodeContent(raw)
@@ -99,6 +96,16 @@ func DecodeContent(data []byte) (Content, error) {
 		return c, json.Unmarshal(data[1:], &c)
 	}
 	return c, errors.New("the content has an unknown form")
+}
+
+func unpackContent(data []byte) ([]byte, error) {
+	if data[0] == contentDeflate {
+		return io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(data[1:])), maxUnpacked))
+	}
+	if n, err := s2.DecodedLen(data[1:]); err != nil || n > maxUnpacked {
+		return nil, errors.Join(err, errors.New("it cannot be unpacked"))
+	}
+	return s2.Decode(nil, data[1:])
 }
 
 // summary describes what a command carries in a few words.

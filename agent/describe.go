@@ -2,7 +2,6 @@ package agent
 
 import (
 	"slices"
-	"strings"
 
 	"thinkflow/ledger"
 	"thinkflow/parser"
@@ -45,7 +44,7 @@ func (r *run) intentOf(key ledger.Key, c *parser.Command, ch *workspace.Change, 
 		NeedResult: c.NeedResult, Flow: flow, Via: ledger.ViaDisk, Risk: risk(c, ch), Rung: ch.Rung, Temp: ch.Temp,
 		Undo: ch.Undo().Encode(), ContentHash: contentHash(c, nil), Summary: summary(c), Content: r.keepable(c), Secret: ch.Target.Secret,
 	}
-	if u := ch.Undo(); r.e.redact.Holds(u.Text, editTexts(u.Edits)) {
+	if u := ch.Undo(); r.e.redact.Holds(append(editTexts(u.Edits), u.Text)...) {
 		in.Undo = nil // a key is kept nowhere, not even for an undo
 	}
 	if r.throughEditor(ch) {
@@ -90,20 +89,22 @@ func absPaths(targets []workspace.Target) []string {
 	return slices.Compact(out)
 }
 
-func pairTexts(pairs []parser.Pair) string {
-	var b strings.Builder
+// pairTexts are the texts that an edit carries.
+func pairTexts(pairs []parser.Pair) []string {
+	out := make([]string, 0, 2*len(pairs)+1)
 	for _, p := range pairs {
-		b.WriteString(p.Old + "\n" + p.New + "\n")
+		out = append(out, p.Old, p.New)
 	}
-	return b.String()
+	return out
 }
 
-func editTexts(edits []workspace.Edit) string {
-	var b strings.Builder
+// editTexts are the texts that edits put in.
+func editTexts(edits []workspace.Edit) []string {
+	out := make([]string, 0, len(edits)+1)
 	for _, e := range edits {
-		b.WriteString(e.New + "\n")
+		out = append(out, e.New)
 	}
-	return b.String()
+	return out
 }
 
 // resolve finds the real targets of an operation: path, then dest.

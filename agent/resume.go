@@ -110,7 +110,7 @@ func (e *Engine) settleDead(ctx context.Context, led *ledger.Ledger) {
 
 // loadRun finds a run and its stored state.
 func loadRun(ctx context.Context, led *ledger.Ledger, ref string) (*resumable, error) {
-	info, err := led.FindRun(ctx, ref)
+	info, err := led.LookUpRun(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -248,18 +248,25 @@ func (r *run) goOn(from *resumable, req ResumeRequest) RunResult {
 }
 
 // tellLost finds what the ledger knows and the stored state does not: commands
-// of a turn that a crash cut short, and outcomes that changed since.
+// of a turn that a crash cut short, and outcomes that changed since. It reads
+// only what came after the stored state and what the state itself names: a run
+// of many commands is gone on with as fast as a short one.
 func (r *run) tellLost(from *resumable, turn int) {
 	led, err := r.ledger()
 	if err != nil {
 		return
 	}
-	commands, err := led.List(r.effectCtx(), ledger.Filter{Run: r.id})
+	commands, err := led.List(r.effectCtx(), ledger.Filter{Run: r.id, AfterTurn: from.state.Run.Turn})
 	if err != nil {
 		r.e.log.Warn("ledger: what the run did before it ended cannot be read", "run", r.id, "err", err)
 		return
 	}
 	known := map[ledger.Key]*ledger.Command{}
+	for _, o := range from.state.Session.Pending {
+		if c, err := led.Get(r.effectCtx(), o.Key); err == nil {
+			known[o.Key] = &c
+		}
+	}
 	var lost []outcome
 	var outputs []string
 	for i := range commands {
@@ -429,7 +436,7 @@ func (e *Engine) Abandon(ctx context.Context, ref string) error {
 	if err != nil {
 		return err
 	}
-	info, err := led.FindRun(ctx, ref)
+	info, err := led.LookUpRun(ctx, ref)
 	if err != nil {
 		return err
 	}

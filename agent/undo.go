@@ -58,7 +58,7 @@ func (e *Engine) recorded(ctx context.Context, sel *Selection) ([]ledger.Command
 		}
 		return []ledger.Command{d.Command}, nil
 	}
-	run, err := led.FindRun(ctx, sel.Run)
+	run, err := led.LookUpRun(ctx, sel.Run)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"thinkflow/ledger"
@@ -217,12 +218,22 @@ func (p *undoPlan) later(c *ledger.Command) []ledger.Command {
 	return rows[i:]
 }
 
-// effectsOn lists all recorded effects on a path, oldest first.
+// effectsOn lists the recorded effects on a path, oldest first, from the first
+// command of the plan on. Only those are read whose paths, as they were given,
+// are ones that the plan has or that people see: one that came by yet another
+// name (a link) is missing, and then its places are looked for in the text.
 func (p *undoPlan) effectsOn(abs string) []ledger.Command {
 	if p.rows == nil {
 		p.rows = map[string][]ledger.Command{}
-		first := p.cmds[0].N
-		all, err := p.led.List(p.ctx, ledger.Filter{After: first - 1})
+		names := map[string]bool{}
+		for i := range p.cmds {
+			c := &p.cmds[i]
+			for _, n := range []string{c.Path, c.Dest, c.Abs, p.e.display(c.Abs)} {
+				names[n] = true
+			}
+		}
+		delete(names, "")
+		all, err := p.led.List(p.ctx, ledger.Filter{After: p.cmds[0].N - 1, Paths: slices.Collect(maps.Keys(names))})
 		if err != nil {
 			p.e.log.Warn("ledger: cannot be read", "err", err)
 		}

@@ -106,12 +106,44 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	if err == nil {
 		err = writable(ctx, conn)
 	}
+	if err == nil {
+		l.tidyAfterCrash()
+	}
 	if err != nil {
 		l.closeConn()
 		return nil, storeError(l.path, "be settled", err)
 	}
 	l.w = newWriter(l.path, l.tx, l.log, o.FlushAfter)
+	l.w.unsaved = l.logSize()
+	l.w.logged = l.w.unsaved
 	return l, nil
+}
+
+// markLag is how many rows of the chain may stand behind the mark of open
+// intents before an opening brings it forward.
+const markLag = 2000
+
+// tidyAfterCrash does what the processes before this one would have done at
+// their end, had they been let: otherwise each opening after a crash would look
+// through more commands than the one before it. The write-ahead log that they
+// left is taken into account by the writer.
+func (l *Ledger) tidyAfterCrash() {
+	var lag int64
+	if _, err := l.tx.one("SELECT coalesce((SELECT max(n) FROM commands), 0) - "+openMark, nil, &lag); err != nil || lag < markLag {
+		return
+	}
+	if err := l.tx.raiseMark(); err != nil {
+		l.log.Debug("ledger: tidying", "path", l.path, "err", err)
+	}
+}
+
+// logSize is the size of the write-ahead log.
+func (l *Ledger) logSize() int64 {
+	fi, err := os.Stat(l.path + "-wal")
+	if err != nil {
+		return 0
+	}
+	return fi.Size()
 }
 
 // openFile opens the file, or keeps a damaged one aside and begins a new one.

@@ -151,8 +151,15 @@ func (l *Ledger) List(ctx context.Context, f Filter) ([]Command, error) {
 	if f.Turn != 0 {
 		w.add("c.turn = ?", f.Turn)
 	}
+	if f.AfterTurn > 0 {
+		w.add("c.turn > ?", f.AfterTurn)
+	}
 	if f.Path != "" {
 		w.add("(c.path = ? OR c.dest = ?)", f.Path, f.Path)
+	}
+	if len(f.Paths) > 0 {
+		names := string(body(f.Paths)) // however many, it is one parameter
+		w.add("(c.path IN (SELECT value FROM json_each(?)) OR c.dest IN (SELECT value FROM json_each(?)))", names, names)
 	}
 	if f.Tool != "" {
 		w.add("c.tool = ?", f.Tool)
@@ -332,35 +339,53 @@ func (l *Ledger) count(ctx context.Context, db *sql.DB, runs []Run, place map[in
 	return l.failed(ctx, rows.Err())
 }
 
+// LookUpRun returns the run with that id, unique prefix of one, or "last",
+// without its Counts, so that a run of many commands is found as fast as a short
+// one.
+func (l *Ledger) LookUpRun(ctx context.Context, ref string) (Run, error) {
+	r, _, err := l.lookUpRun(ctx, ref)
+	return r, err
+}
+
+func (l *Ledger) lookUpRun(ctx context.Context, ref string) (r Run, n int64, err error) {
+	db, err := l.reader(ctx)
+	if err != nil {
+		return Run{}, 0, err
+	}
+	if n, _, err = l.runRef(ctx, db, ref); err != nil {
+		return Run{}, 0, err
+	}
+	if err := scanRun(db.QueryRowContext(ctx, runQuery+" WHERE n = ?", n), &n, &r); err != nil {
+		return Run{}, 0, l.failed(ctx, err)
+	}
+	return r, n, nil
+}
+
 // FindRun returns the run with that id, unique prefix of one, or "last".
 func (l *Ledger) FindRun(ctx context.Context, ref string) (Run, error) {
+	run, n, err := l.lookUpRun(ctx, ref)
+	if err != nil {
+		return Run{}, err
+	}
 	db, err := l.reader(ctx)
 	if err != nil {
 		return Run{}, err
-	}
-	n, _, err := l.runRef(ctx, db, ref)
-	if err != nil {
-		return Run{}, err
-	}
-	runs := make([]Run, 1)
-	if err := scanRun(db.QueryRowContext(ctx, runQuery+" WHERE n = ?", n), &n, &runs[0]); err != nil {
-		return Run{}, l.failed(ctx, err)
 	}
 	rows, err := db.QueryContext(ctx, "SELECT status, count(*) FROM commands WHERE run = ? GROUP BY status", n)
 	if err != nil {
 		return Run{}, l.failed(ctx, err)
 	}
 	defer rows.Close()
-	runs[0].Counts = map[Status]int{}
+	run.Counts = map[Status]int{}
 	for rows.Next() {
 		var s Status
 		var c int
 		if err := rows.Scan(&s, &c); err != nil {
 			return Run{}, l.failed(ctx, err)
 		}
-		runs[0].Counts[s] = c
+		run.Counts[s] = c
 	}
-	return runs[0], l.failed(ctx, rows.Err())
+	return run, l.failed(ctx, rows.Err())
 }
 
 // Events returns rows of the chain, oldest first.

@@ -283,7 +283,9 @@ type Filter struct {
 	Run         string   // id, unique prefix of one, or "last"
 	Session     string   // id
 	Turn        int      // 0 = all
+	AfterTurn   int      // only later turns; with Run this costs nothing for the earlier ones
 	Path        string   // exact display path, or dest
+	Paths       []string // any of these, as Path
 	Tool        string   // exact
 	Status      []Status // any of
 	NotInjected bool     // only those whose outcome was not yet told

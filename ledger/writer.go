@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,11 +31,15 @@ const (
 	// opOverhead stands for the memory of an op beside its texts.
 	opOverhead = 256
 	// A checkpoint copies the write-ahead log into the file. It is done when
-	// nothing has happened for idleAfter and at least idleBytes were written,
-	// or, after a commit, when hotBytes were.
+	// nothing has happened for idleAfter and at least idleBytes were written;
+	// when hotBytes were, without a pause, on a connection of its own, in the
+	// way of no command. What is written while it copies stays in the log, so
+	// that the log could grow for ever under a load that never pauses: from
+	// fullBytes on the rest is copied between two commits.
 	idleAfter = time.Second
 	idleBytes = 512 << 10
 	hotBytes  = 32 << 20
+	fullBytes = 256 << 20
 	// commitBytes estimates the pages that any commit writes.
 	commitBytes = 24 << 10
 	// retryAfter is the time until ops that nobody waits for are tried again
@@ -84,6 +89,8 @@ type writer struct {
 	lost    int   // ops that closing could not write
 	commits int64 // durable commits so far
 	unsaved int64 // estimated bytes since the last checkpoint
+	logged  int64 // the same since the last one that nothing was written beside
+	copying bool  // a checkpoint is under way on its own connection
 	written bool  // anything at all
 }
 
@@ -220,15 +227,20 @@ func (w *writer) take() []*op {
 func (w *writer) next() {
 	if w.tx.purged {
 		w.tx.purged = false
+		w.awaitCopy()
 		if err := emptyLog(w.tx); err != nil {
 			w.log.Warn("ledger: purged texts stay in the write-ahead log until it is used again", "path", w.path, "err", err)
 		}
 	}
-	if w.unsaved >= hotBytes {
+	if w.logged >= fullBytes {
 		w.checkpoint()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.unsaved >= hotBytes && !w.copying && !w.closing {
+		w.unsaved, w.copying = 0, true
+		go w.checkpointBeside()
+	}
 	if w.urgent {
 		go w.lead()
 		return
@@ -294,7 +306,7 @@ func (w *writer) close() error {
 	defer w.mu.Unlock()
 	w.closing = true
 	w.room.Broadcast()
-	for w.leading {
+	for w.leading || w.copying {
 		w.room.Wait()
 	}
 	w.timer.Stop()
@@ -339,6 +351,7 @@ func (w *writer) commit(ops []*op, run func(func(*txn) error) error, closing boo
 		return nil
 	})
 	w.unsaved += int64(size) + commitBytes
+	w.logged += int64(size) + commitBytes
 	w.written = true
 	switch {
 	case err == nil:
@@ -407,6 +420,7 @@ func (w *writer) answer(ops []*op) {
 		}
 		var err error
 		if o.outside != nil {
+			w.awaitCopy()
 			err = o.outside(w.tx)
 		}
 		o.done <- err
@@ -480,10 +494,42 @@ func (w *writer) tidy() {
 	}
 }
 
+// awaitCopy waits for a checkpoint on the other connection, which would refuse
+// what needs the whole file.
+func (w *writer) awaitCopy() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.copying {
+		w.room.Wait()
+	}
+}
+
 // checkpoint moves the write-ahead log into the file as far as readers allow.
 func (w *writer) checkpoint() {
-	w.unsaved = 0
-	if _, err := w.tx.conn.ExecContext(bg, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
+	w.awaitCopy()
+	w.unsaved, w.logged = 0, 0
+	if _, err := w.tx.conn.ExecContext(bg, passive); err != nil {
 		w.log.Warn("ledger: checkpoint", "path", w.path, "err", err)
 	}
+}
+
+const passive = "PRAGMA wal_checkpoint(PASSIVE)"
+
+// checkpointBeside is checkpoint on a connection of its own, while others write.
+func (w *writer) checkpointBeside() {
+	db, err := sql.Open("sqlite", dsn(w.path, ""))
+	if err == nil {
+		db.SetMaxOpenConns(1)
+		if _, err = db.ExecContext(bg, pragmas); err == nil {
+			_, err = db.ExecContext(bg, passive)
+		}
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		w.log.Warn("ledger: checkpoint", "path", w.path, "err", err)
+	}
+	w.mu.Lock()
+	w.copying = false
+	w.room.Broadcast()
+	w.mu.Unlock()
 }

@@ -183,6 +183,7 @@ type Change struct {
 	mode      fs.FileMode // of a created file; 0 = as the system has it
 	link      string      // target of the symbolic link that is deleted or restored
 	rmParents []string    // folders to remove afterwards where empty, innermost first
+	undo      *Undo       // see Undo
 }
 
 // After is the text that the change leads to: of Target, or of Dest for a copy.

@@ -9,6 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+
+	"github.com/klauspost/compress/s2"
 )
 
 // Undo is what the ledger stores to take one change back: for edits the reverse
@@ -33,8 +35,16 @@ type Undo struct {
 	Parents []string
 }
 
-// Undo returns what is needed to take the change back.
+// Undo returns what is needed to take the change back. It is worked out once.
 func (c *Change) Undo() Undo {
+	if c.undo == nil {
+		u := c.makeUndo()
+		c.undo = &u
+	}
+	return *c.undo
+}
+
+func (c *Change) makeUndo() Undo {
 	u := Undo{Kind: c.Kind, Path: c.Target.Abs, BeforeHash: c.BeforeHash, AfterHash: c.AfterHash, Parents: c.Parents}
 	if c.Dest != nil {
 		u.Dest = c.Dest.Abs
@@ -54,14 +64,19 @@ func (c *Change) Undo() Undo {
 }
 
 // undoFormat is the first byte of an encoded Undo; undoBare is that of one
-// without anchors.
+// without anchors. The second byte says how the rest is packed.
 const (
 	undoBare   = 1
 	undoFormat = 2
+
+	undoPlain   = 0
+	undoDeflate = 1 // by older versions
+	undoS2      = 2
 )
 
-// Encode makes the bytes that DecodeUndo reads: varints and strings, deflated
-// where that helps.
+// Encode makes the bytes that DecodeUndo reads: varints and strings, packed
+// where that helps. S2 takes a tenth of the time of the fastest deflate, which
+// for 100 KiB was longer than the write itself, for a third more bytes.
 func (u Undo) Encode() []byte {
 	var b []byte
 	str := func(s string) {
@@ -101,16 +116,13 @@ func (u Undo) Encode() []byte {
 		}
 	}
 	if len(b) > 400 {
-		var z bytes.Buffer
-		z.Write([]byte{undoFormat, 1})
-		fw, _ := flate.NewWriter(&z, flate.BestSpeed)
-		_, _ = fw.Write(b)
-		_ = fw.Close()
-		if z.Len() < len(b) {
-			return z.Bytes()
+		z := make([]byte, 2+max(0, s2.MaxEncodedLen(len(b))))
+		z[0], z[1] = undoFormat, undoS2
+		if n := len(s2.Encode(z[2:], b)); n > 0 && n < len(b) {
+			return z[:2+n]
 		}
 	}
-	return append([]byte{undoFormat, 0}, b...)
+	return append([]byte{undoFormat, undoPlain}, b...)
 }
 
 // maxUndo bounds what DecodeUndo unpacks.
@@ -119,16 +131,12 @@ const maxUndo = 512 << 20
 // DecodeUndo reads what Encode made; other bytes are an error.
 func DecodeUndo(data []byte) (Undo, error) {
 	var u Undo
-	if len(data) < 2 || data[0] != undoFormat && data[0] != undoBare || data[1] > 1 {
+	if len(data) < 2 || data[0] != undoFormat && data[0] != undoBare || data[1] > undoS2 {
 		return u, errors.New("undo: unknown format")
 	}
-	body := data[2:]
-	if data[1] == 1 {
-		var err error
-		body, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(body)), maxUndo))
-		if err != nil {
-			return u, fmt.Errorf("undo: %w", err)
-		}
+	body, err := unpackUndo(data[1], data[2:])
+	if err != nil {
+		return u, fmt.Errorf("undo: %w", err)
 	}
 	r := undoReader{b: body}
 	u.Kind = ChangeKind(r.str())
@@ -163,6 +171,19 @@ func DecodeUndo(data []byte) (Undo, error) {
 		return Undo{}, fmt.Errorf("undo: %w", r.err)
 	}
 	return u, nil
+}
+
+func unpackUndo(how byte, packed []byte) ([]byte, error) {
+	switch how {
+	case undoDeflate:
+		return io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), maxUndo))
+	case undoS2:
+		if n, err := s2.DecodedLen(packed); err != nil || n > maxUndo {
+			return nil, errors.Join(err, errors.New("it cannot be unpacked"))
+		}
+		return s2.Decode(nil, packed)
+	}
+	return packed, nil
 }
 
 type undoReader struct {

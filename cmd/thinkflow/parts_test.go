@@ -228,3 +228,21 @@ func TestLspStartsAndStops(t *testing.T) {
 	send(`{"jsonrpc":"2.0","method":"exit"}`)
 	assert.Equal(t, exitOK, <-code)
 }
+
+// text is all that was written.
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// times returns when the text was written so often, or the process has ended.
+func (l *lines) times(text string, n int, ended <-chan struct{}) {
+	for strings.Count(l.text(), text) < n {
+		select {
+		case <-l.at:
+		case <-ended:
+			return
+		}
+	}
+}

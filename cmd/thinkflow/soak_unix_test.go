@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,11 +30,11 @@ import (
 
 // appender is a model that sends appends for ever, each with a line that never
 // comes twice.
-func appender(t *testing.T) (string, *atomic.Int64) {
+func appender(t *testing.T) string {
 	var n atomic.Int64
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		for id := 1; r.Context().Err() == nil && id <= 200; id++ {
+		for id := 1; r.Context().Err() == nil && id <= 60; id++ {
 			text, _ := json.Marshal(fmt.Sprintf("<tf-append id=\"%d\" path=\"log.txt\">\nline %d\n</tf-append>\n", id, n.Add(1)))
 			_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\n", text)
 			_ = http.NewResponseController(w).Flush()
@@ -41,86 +42,134 @@ func appender(t *testing.T) (string, *atomic.Int64) {
 		_, _ = fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"<tf-read id=\\\"900\\\" path=\\\"log.txt\\\" line=\\\"1\\\" />\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	}))
 	t.Cleanup(h.Close)
-	return h.URL + "/v1", &n
+	return h.URL + "/v1"
 }
 
-// TestSoak runs and resumes one task under random kills until so many commands
-// were recorded: THINKFLOW_SOAK of them, else a few. No effect is lost, none is
-// there twice, and the ledger says which are there.
-func TestSoak(t *testing.T) {
-	want := 150
-	if s := os.Getenv("THINKFLOW_SOAK"); s != "" {
-		n, err := strconv.Atoi(s)
-		require.NoError(t, err)
-		want = n
-	} else if testing.Short() {
-		t.Skip("kills many processes")
-	}
-	url, _ := appender(t)
-	dir := t.TempDir()
-	environ := home(t, "OPENAI_BASE_URL="+url, "THINKFLOW_MODEL=m", "THINKFLOW_MAX_TURNS=100000")
-	args := []string{"run", "fill the log", "--dir", dir, "--json"}
-	kills, last := 0, ""
-	count := func() int {
-		data, err := os.ReadFile(filepath.Join(dir, "log.txt"))
-		if err != nil {
-			return 0
+// soakCount is how many commands a soak takes: THINKFLOW_SOAK, else a few.
+func soakCount(t *testing.T, few int) int {
+	s := os.Getenv("THINKFLOW_SOAK")
+	if s == "" {
+		if testing.Short() {
+			t.Skip("kills many processes")
 		}
-		return strings.Count(string(data), "\n")
+		return few
 	}
-	for count() < want {
+	n, err := strconv.Atoi(s)
+	require.NoError(t, err)
+	return n
+}
+
+// TestSoak runs and resumes one task under random kills until so many effects
+// are in the file: THINKFLOW_SOAK of them, else a few. No effect is lost, none
+// is there twice, and the ledger says which are there.
+func TestSoak(t *testing.T) {
+	want := soakCount(t, 150)
+	url := appender(t)
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log.txt")
+	environ := home(t, "OPENAI_BASE_URL="+url, "THINKFLOW_MODEL=m", "THINKFLOW_MAX_TURNS=1000000")
+	args := []string{"run", "fill the log", "--dir", dir, "--json"}
+	begun := time.Now()
+	kills, early, last := 0, 0, ""
+	for lineCount(log) < want {
 		cmd, out := startProgram(t, environ, args...)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(20+rand.IntN(1500))*time.Millisecond) //nolint:forbidigo // the moment of the kill
+		ended := make(chan struct{})
+		go func() {
+			_ = cmd.Wait()
+			close(ended)
+		}()
+		// Most are killed in the middle of their commands, the others while they
+		// start: settle, resume, say what they found.
+		moment := time.Duration(rand.IntN(3000)) * time.Microsecond
+		if rand.IntN(4) > 0 {
+			out.times(`"command.completed"`, 1+rand.IntN(40), ended)
+		} else {
+			moment = time.Duration(rand.IntN(120)) * time.Millisecond
+			early++
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), moment) //nolint:forbidigo // the moment of the kill
 		<-ctx.Done()
 		cancel()
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		<-ended
+		require.True(t, cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled(), "it ended by itself: %s", out.text())
 		kills++
-		out.mu.Lock()
-		last = out.buf.String()
-		out.mu.Unlock()
-		if count() > 0 { // else it may have had no checkpoint yet
+		last = out.text()
+		if lineCount(log) > 0 { // else it may have had no checkpoint yet
 			args = []string{"resume", "last", "--dir", dir, "--json"}
 		}
-		require.Less(t, kills, want+100, last)
+		require.Less(t, kills, want+200, last)
 	}
+	took := time.Since(begun)
+	c := soakClaims(t, dir)
+	got, err := os.ReadFile(log)
+	require.NoError(t, err)
+	lost, doubled := 0, 0
+	times := map[string]int{}
+	for line := range strings.Lines(string(got)) {
+		times[line]++
+	}
+	for _, body := range c.applied {
+		if times[body] == 0 {
+			lost++
+		}
+	}
+	for line, n := range times {
+		if n > 1 {
+			doubled++
+			t.Errorf("%q is there %d times", line, n)
+		}
+	}
+	assert.Zero(t, lost, "effects that the ledger claims and the file does not have")
+	assert.Equal(t, strings.Join(c.applied, ""), string(got), "what the ledger says was applied, in its order, is what the file holds")
+	assert.Zero(t, c.statuses[ledger.StatusIntent])
+	assert.Zero(t, c.statuses[ledger.StatusUncertain])
+	t.Logf("%d commands under %d kills (%d of them at the start) in %s: %v; lost %d, doubled %d; %d rows of the chain hold",
+		c.commands, kills, early, took.Round(time.Second), c.statuses, lost, doubled, c.rows)
+}
+
+func lineCount(file string) int {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return 0
+	}
+	return strings.Count(string(data), "\n")
+}
+
+// claims is what the ledger says of a soak.
+type claims struct {
+	rows     int64
+	commands int
+	statuses map[ledger.Status]int
+	applied  []string // bodies, in the ledger's order
+}
+
+func soakClaims(t *testing.T, dir string) claims {
+	t.Helper()
 	state, err := ledger.StateDir(dir)
 	require.NoError(t, err)
 	led, err := ledger.Open(t.Context(), ledger.Options{Dir: state, Workspace: dir, Probe: workspace.ProbeFile, RemoveTemp: workspace.RemoveTemp})
 	require.NoError(t, err)
 	defer led.Close()
-	rows, err := led.Verify(t.Context())
+	c := claims{statuses: map[ledger.Status]int{}}
+	c.rows, err = led.Verify(t.Context())
 	require.NoError(t, err)
-	commands, err := led.List(t.Context(), ledger.Filter{})
+	commands, err := led.List(t.Context(), ledger.Filter{Tool: "tf-append"})
 	require.NoError(t, err)
-	var claimed strings.Builder
-	statuses := map[ledger.Status]int{}
+	c.commands = len(commands)
 	for i := range commands {
-		c := &commands[i]
-		if c.Tool != "tf-append" {
+		cmd := &commands[i]
+		c.statuses[cmd.Status]++
+		if cmd.Status != ledger.StatusApplied {
 			continue
 		}
-		statuses[c.Status]++
-		if c.Status != ledger.StatusApplied {
-			continue
-		}
-		data, err := led.Blob(t.Context(), c.Content)
+		data, err := led.Blob(t.Context(), cmd.Content)
 		require.NoError(t, err)
 		body, err := agent.DecodeContent(data)
 		require.NoError(t, err)
-		claimed.WriteString(body.Body)
+		c.applied = append(c.applied, body.Body)
 	}
-	got, err := os.ReadFile(filepath.Join(dir, "log.txt"))
-	require.NoError(t, err)
-	assert.Equal(t, claimed.String(), string(got), "what the ledger says was applied, in its order, is what the file holds")
-	seen := map[string]bool{}
-	for line := range strings.Lines(string(got)) {
-		assert.False(t, seen[line], "%s is there twice", line)
-		seen[line] = true
-	}
-	assert.Zero(t, statuses[ledger.StatusIntent])
-	assert.Zero(t, statuses[ledger.StatusUncertain])
-	t.Logf("%d appends under %d kills: %v; %d rows of the chain hold", len(commands), kills, statuses, rows)
+	return c
 }
 
 // TestDamagedLedgerIsKeptAside through the program: said, kept, and work goes on.

@@ -7,7 +7,7 @@ package ledger
 func fault(string) {}
 
 // faultWriting says whose commit comes next; faultCommit is where a test may end
-// the process inside SQLite's own writes.
+// the process inside SQLite's own writes, or right behind them (what it returns).
 func faultWriting(string) {}
 
-func (t *txn) faultCommit() {}
+func (t *txn) faultCommit() func() { return func() {} }

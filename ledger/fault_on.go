@@ -22,11 +22,12 @@ func fault(point string) {
 var writing atomic.Value
 
 // faultCommit kills this process as soon as the write-ahead log grows: between
-// two of the writes of one commit, before its sync.
-func (t *txn) faultCommit() {
+// two of the writes of one commit, before its sync, or at the latest behind it:
+// what it returns does not come back.
+func (t *txn) faultCommit() (committed func()) {
 	point := os.Getenv("THINKFLOW_FAULT")
 	if now, _ := writing.Load().(string); now == "" || point != now {
-		return
+		return func() {}
 	}
 	var name string
 	if err := t.conn.QueryRowContext(bg, "SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&name); err != nil {
@@ -45,6 +46,10 @@ func (t *txn) faultCommit() {
 		}
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}()
+	return func() {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
 }
 
 // faultWriting says whose commit comes next.

@@ -130,8 +130,9 @@ func (t *txn) try(f func(*txn) error) error {
 		err = f(t)
 	}
 	if err == nil {
-		t.faultCommit()
+		committed := t.faultCommit()
 		if _, err = t.exec("COMMIT"); err == nil {
+			committed()
 			t.sure = true
 			return nil
 		}

@@ -45,7 +45,11 @@ type ran struct {
 // home is an environment made from nothing, with folders of its own.
 func home(t *testing.T, more ...string) []string {
 	t.Helper()
-	dir := t.TempDir()
+	return homeIn(t, t.TempDir(), more...)
+}
+
+func homeIn(t *testing.T, dir string, more ...string) []string {
+	t.Helper()
 	t.Setenv("HOME", dir) // the ledger asks the process for its folder
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	t.Setenv("THINKFLOW_STATE_DIR", "")

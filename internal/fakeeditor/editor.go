@@ -35,6 +35,9 @@ type Options struct {
 	// OnEdit is called when an applyEdit has arrived, before it is looked at:
 	// what a person does there, the server cannot know of yet.
 	OnEdit func()
+	// OnReplied is called when the answer to an applyEdit has been sent, before
+	// anything else is done: the profile may not have reported the change yet.
+	OnReplied func()
 }
 
 // Editor is a client with open buffers. Its methods fail the test on errors.
@@ -217,6 +220,17 @@ func (e *Editor) Text(name string) string {
 	return e.buffer(name).Text
 }
 
+// TextIfOpen is the text of a buffer; ok is false when there is none.
+func (e *Editor) TextIfOpen(name string) (text string, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b, ok := e.buffers[e.uri(name)]
+	if !ok {
+		return "", false
+	}
+	return b.Text, true
+}
+
 // Version is the version of a buffer.
 func (e *Editor) Version(name string) int32 {
 	e.mu.Lock()
@@ -385,6 +399,9 @@ func (e *Editor) handle(m *Message) {
 			e.opts.OnEdit()
 		}
 		e.applyEdit(m)
+		if e.opts.OnReplied != nil {
+			e.opts.OnReplied()
+		}
 	case m.ID == nil: // notification
 	case m.Method == "window/workDoneProgress/create", m.Method == "client/registerCapability":
 		_ = e.conn.Reply(m, nil, nil)

@@ -99,9 +99,20 @@ func (s sink) Opened(o parser.Opening) {
 		return
 	}
 	t.open = &o
+	if o.Name == parser.Bash {
+		return // it is shown when its line is known
+	}
 	t.r.emit.emit(Event{Type: CommandStarted, Command: &CommandEvent{
 		ID: o.ID, Channel: string(o.Channel), Name: string(o.Name), Path: o.Path, Dest: o.Dest,
 	}})
+}
+
+// showLine tells of a shell command that was begun: with its line, or without one
+// when it will never be complete.
+func (t *turn) showLine(line string) {
+	if o := t.open; o != nil && o.Name == parser.Bash {
+		t.r.emit.emit(Event{Type: CommandStarted, Command: &CommandEvent{ID: o.ID, Channel: string(o.Channel), Name: string(o.Name), Cmd: line}})
+	}
 }
 
 func (s sink) Progress(p parser.Progress) {
@@ -112,6 +123,7 @@ func (s sink) Progress(p parser.Progress) {
 
 func (s sink) Command(c *parser.Command) {
 	t := s.t
+	t.showLine(c.Cmd)
 	t.open = nil
 	t.afterTag = c.Channel == parser.ChannelText
 	if t.phase == halted {
@@ -158,6 +170,7 @@ func (s sink) Command(c *parser.Command) {
 
 func (s sink) Error(e *parser.Error) {
 	t := s.t
+	t.showLine("")
 	t.open = nil
 	switch t.phase {
 	case halted:

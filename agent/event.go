@@ -93,7 +93,8 @@ type CommandEvent struct {
 
 	ExitCode *int   `json:"exit_code,omitempty"` // bash
 	Output   string `json:"output,omitempty"`    // bash, read: bounded
-	// Micros is the time from the closing tag's arrival to the recorded effect, in µs.
+	// Micros is the time from the closing tag's arrival to the recorded effect,
+	// in µs, without the time in which a person was asked.
 	Micros int64 `json:"micros,omitempty"`
 }
 

@@ -322,9 +322,9 @@ func (t *turn) completed(c *parser.Command, o outcome) {
 		ev.Diff = ""
 	}
 	ev.Output, ev.ExitCode = o.stdout, o.exit
-	at, ok := t.arrival(c)
+	at, took, ok := t.took(c)
 	if ok {
-		ev.Micros = t.r.e.now().Sub(at).Microseconds()
+		ev.Micros = took.Microseconds()
 	}
 	t.traceCommand(o, at)
 	t.r.emit.emit(Event{Type: CommandCompleted, Command: ev})

@@ -154,6 +154,7 @@ func (r *run) ask(a ApprovalEvent) (Decision, error) {
 	defer r.approvals.remove(a.ID)
 	resume := r.wall.pause()
 	defer resume()
+	defer r.persons.wait(r.e.now)()
 	r.emit.emit(Event{Type: ApprovalRequested, Approval: &a})
 
 	ctx, cancel := context.WithCancel(r.ctx)

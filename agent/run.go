@@ -41,6 +41,7 @@ type run struct {
 	traced     func(RunResult)
 	parent     *parent // of a sub-agent; nil = the user's own run
 	approvals  *approvals
+	persons    personClock
 	previews   *previewer
 	ledger     func() (*ledger.Ledger, error)
 	lastLedger func(time.Duration) (*ledger.Ledger, error)

@@ -62,7 +62,7 @@ func taskTool(_ context.Context, c toolCall, a taskArgs) (toolOutput, error) {
 	sub := caller.subAgent(parent{caller, c.N, c.ID, a.ReadOnly}, a.Task)
 	defer sub.cancel(nil)
 	res := sub.loop(RunRequest{Task: a.Task + reportRules})
-	caller.took(sub, res)
+	caller.tookOver(sub, res)
 	if caller.r.ctx.Err() != nil {
 		return toolOutput{}, caller.r.ctx.Err()
 	}
@@ -167,8 +167,8 @@ func (t *turn) owns(k ledger.Key) bool {
 	return k.Run == own.Run && k.Turn == own.Turn && strings.HasPrefix(k.Channel, own.Channel)
 }
 
-// took adds what a sub-agent did and used to its caller's account.
-func (t *turn) took(sub *run, res RunResult) {
+// tookOver adds what a sub-agent did and used to its caller's account.
+func (t *turn) tookOver(sub *run, res RunResult) {
 	r := t.r
 	r.mu.Lock()
 	r.applied += res.Applied

@@ -84,7 +84,7 @@ type turn struct {
 	native   map[int]outcome // of commands that came as native calls, by number from 1
 	badCalls []string        // native calls that failed
 	lastBad  string
-	arrived  map[*parser.Command]time.Time
+	arrived  map[*parser.Command]arrival
 	opened   map[string]sandbox.Grants // for native commands that were permitted, by hash
 }
 
@@ -101,7 +101,7 @@ type result struct {
 }
 
 func (r *run) newTurn(n int, set *setup) *turn {
-	t := &turn{r: r, set: set, n: n, q: newQueue(), seen: map[commandKey]bool{}, arrived: map[*parser.Command]time.Time{}}
+	t := &turn{r: r, set: set, n: n, q: newQueue(), seen: map[commandKey]bool{}, arrived: map[*parser.Command]arrival{}}
 	t.ctx, t.cancel = context.WithCancelCause(r.ctx)
 	o := parser.Options{
 		Channel:           parser.ChannelText,
@@ -192,6 +192,7 @@ func (t *turn) finishReading() {
 	t.reason.Stop()
 	t.cancel(nil)
 	if t.open != nil {
+		t.showLine("")
 		t.r.emit.emit(Event{Type: CommandSkipped, Reason: "the answer was stopped before this command was complete", Command: &CommandEvent{
 			ID: t.open.ID, Channel: string(t.open.Channel), Name: string(t.open.Name), Path: t.open.Path, Dest: t.open.Dest,
 		}})
@@ -242,13 +243,26 @@ func (t *turn) drop(what string) { t.dropped = append(t.dropped, what) }
 func (t *turn) noteArrival(c *parser.Command) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.arrived[c] = t.r.e.now()
+	now := t.r.e.now()
+	t.arrived[c] = arrival{now, t.r.persons.total(now)}
 }
 
-// arrival is when the command was complete.
-func (t *turn) arrival(c *parser.Command) (time.Time, bool) {
+// arrival is when a command was complete, and how long the run had waited for
+// persons by then.
+type arrival struct {
+	at     time.Time
+	waited time.Duration
+}
+
+// took is when the command was complete and how long it took since, without the
+// time in which a person was asked; ok is false when that is not known.
+func (t *turn) took(c *parser.Command) (at time.Time, d time.Duration, ok bool) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	at, ok := t.arrived[c]
-	return at, ok
+	a, ok := t.arrived[c]
+	t.mu.Unlock()
+	if !ok {
+		return at, 0, false
+	}
+	now := t.r.e.now()
+	return a.at, max(now.Sub(a.at)-(t.r.persons.total(now)-a.waited), 0), true
 }

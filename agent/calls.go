@@ -80,7 +80,7 @@ func (t *turn) callsBarred() string {
 	case t.r.ctx.Err() != nil:
 		return "not executed: cancelled by the user"
 	case t.failed != nil && t.failed.o.channel == ChannelNative:
-		return fmt.Sprintf("not executed: %s (call %d of your answer) failed before it", nativeName(t.failed.o.name), t.failed.o.id)
+		return fmt.Sprintf("not executed: %s (%s of your answer) failed before it", t.failed.o.tool(), t.failed.o.nth())
 	case t.failed != nil && t.failed.o.id != 0:
 		return fmt.Sprintf("not executed: command %d failed", t.failed.o.id)
 	case t.failed != nil:

@@ -344,7 +344,7 @@ func (e *Engine) Settled(change *workspace.Change, out EditOutcome) {
 		e.trackApplied(u.key.String(), change)
 		u.s.wrote(change.Target.Abs, change.BeforeHash, change.AfterHash, change.Op.Kind == workspace.OpWrite)
 	}
-	u.s.addNote(fmt.Sprintf("Command %d (%s %s), whose outcome was uncertain, is now known: %s.", o.id, o.name, o.path, o.status))
+	u.s.addNote(fmt.Sprintf("%s (%s %s), whose outcome was uncertain, is now known: %s.", upperFirst(o.nth()), o.tool(), o.path, strings.ReplaceAll(o.status, "_", " ")))
 }
 
 // Close ends the background commands of all sessions, and flushes and closes

@@ -28,6 +28,10 @@ const (
 // servers refuse an empty assistant message.
 const onlyCommands = "(commands only; see the ledger)"
 
+// onlyThinking stands for an answer without text and calls where there are no
+// tags.
+const onlyThinking = "(no text)"
+
 // ledgerMessage lists outcomes that the model has not been told.
 func ledgerMessage(outcomes []outcome) string {
 	if len(outcomes) == 0 {
@@ -51,7 +55,11 @@ func ledgerMessage(outcomes []outcome) string {
 // line is one outcome in one line.
 func (o outcome) line() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d %s", o.id, o.name)
+	if o.channel == ChannelNative {
+		fmt.Fprintf(&b, "%s, %s", o.nth(), o.tool())
+	} else {
+		fmt.Fprintf(&b, "%d %s", o.id, o.name)
+	}
 	for _, s := range []string{o.path, o.dest} {
 		if s != "" {
 			b.WriteString(" " + s)
@@ -74,10 +82,10 @@ func (o outcome) line() string {
 		b.WriteString(", found by " + o.rung)
 	}
 	for _, n := range o.notes {
-		b.WriteString("; " + n)
+		b.WriteString("; " + o.said(n))
 	}
 	if o.message != "" && o.status != string(ledger.StatusApplied) {
-		b.WriteString(": " + firstLine(o.message))
+		b.WriteString(": " + o.said(firstLine(o.message)))
 	}
 	return b.String()
 }

@@ -103,20 +103,6 @@ func commandTool[A nativeArgs](name parser.Name, tool, description string) entry
 	}
 }
 
-// nativeName is the tool that stands for a tag.
-func nativeName(tag string) string {
-	for _, e := range [...]struct{ tag, tool string }{
-		{"tf-write", "write_file"}, {"tf-edit", "edit_file"}, {"tf-append", "append_file"}, {"tf-mkdir", "make_dir"},
-		{"tf-touch", "touch_file"}, {"tf-copy", "copy_file"}, {"tf-move", "move_file"}, {"tf-delete", "delete_file"},
-		{"tf-read", "read_file"}, {"tf-bash", "bash"},
-	} {
-		if e.tag == tag {
-			return e.tool
-		}
-	}
-	return tag
-}
-
 // isCommand tells whether the call is a command, in a turn that takes them.
 func (t *turn) isCommand(c PreparedCall) bool { return t.commandOf(c.Name) != "" }
 
@@ -335,32 +321,19 @@ func (t *turn) nativeResult(p PreparedCall) (toolOutput, bool) {
 	if !ok {
 		return toolOutput{}, false
 	}
-	text := strings.TrimPrefix(o.line(), fmt.Sprintf("%d %s", o.id, o.name))
-	text = nativeName(o.name) + text + "\n"
+	text := strings.TrimPrefix(o.line(), o.nth()+", ") + "\n"
 	switch o.status {
 	case string(ledger.StatusApplied), string(ledger.StatusStaged):
 		if o.name == string(parser.Edit) && o.rung != "exact" {
 			text += bound(o.diff, diffPerEdit)
 		}
 	case string(ledger.StatusFailed), string(ledger.StatusRejected), string(ledger.StatusUncertain):
-		text = fmt.Sprintf("%s: not applied [%s]: %s\n", strings.TrimSpace(nativeName(o.name)+" "+o.path), o.code, inNativeWords(o.message))
+		text = fmt.Sprintf("%s: not applied [%s]: %s\n", strings.TrimSpace(o.tool()+" "+o.path), o.code, o.said(o.message))
 		if o.nearest != "" {
 			text += fenceData("nearest text in the file", o.nearest)
 		}
 	}
 	return registry.Text(text), true
-}
-
-// inNativeWords puts the names of tools where a message names tags.
-func inNativeWords(s string) string {
-	if !strings.Contains(s, "tf-") {
-		return s
-	}
-	var pairs []string
-	for _, n := range [...]parser.Name{parser.Write, parser.Edit, parser.Append, parser.Mkdir, parser.Touch, parser.Copy, parser.Move, parser.Delete, parser.Read, parser.Bash} {
-		pairs = append(pairs, string(n), nativeName(string(n)))
-	}
-	return strings.NewReplacer(pairs...).Replace(s)
 }
 
 // dropGrowing tells of commands that were begun and will never be complete.

@@ -70,12 +70,12 @@ func (t *turn) skip(it item) {
 	t.mu.Unlock()
 	o := t.outcomeOf(it.cmd)
 	o.status, o.code = string(ledger.StatusSkipped), "skipped"
-	o.message = fmt.Sprintf("command %d failed before it", first.id)
+	o.message = first.nth() + " failed before it"
 	switch first.status {
 	case string(ledger.StatusRolledBack):
-		o.message = fmt.Sprintf("it came after command %d, whose body was cut", first.id)
+		o.message = "it came after " + first.nth() + ", whose body was cut"
 	case string(ledger.StatusStaged):
-		o.message = fmt.Sprintf("it came after command %d, which waits for the user; send it again if it is still wanted", first.id)
+		o.message = "it came after " + first.nth() + ", which waits for the user; send it again if it is still wanted"
 	}
 	t.record(it.cmd, o, flowOf(it.cmd))
 	t.keepOutcome(o)

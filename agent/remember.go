@@ -195,7 +195,7 @@ func (s *digest) of(kept []Message) string {
 
 // spoken tells whether the message is text of the assistant.
 func spoken(m Message) bool {
-	return m.Role == RoleAssistant && m.Content != "" && m.Content != onlyCommands
+	return m.Role == RoleAssistant && m.Content != "" && m.Content != onlyCommands && m.Content != onlyThinking
 }
 
 // touchLine is one file of the summary, compared with what stands there now.
@@ -254,5 +254,5 @@ func (s *session) failedCommand(o outcome) {
 	if about == "" {
 		about = o.name
 	}
-	s.trouble(about, fmt.Sprintf("%s %s: %s: %s", o.name, o.path, strings.ReplaceAll(o.status, "_", " "), firstLine(o.message)))
+	s.trouble(about, fmt.Sprintf("%s %s: %s: %s", o.tool(), o.path, strings.ReplaceAll(o.status, "_", " "), o.said(firstLine(o.message))))
 }

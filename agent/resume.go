@@ -283,7 +283,7 @@ func (r *run) tellLost(from *resumable, turn int) {
 		}
 		lost = append(lost, outcomeFrom(c))
 		if c.Stdout != "" {
-			outputs = append(outputs, fenceData(fmt.Sprintf("output of %d %s", c.ID, c.Tool), bound(c.Stdout, diffPerTurn)))
+			outputs = append(outputs, fenceData("output of "+commandName(c.Key, c.Tool), bound(c.Stdout, diffPerTurn)))
 		}
 	}
 	r.s.merge(known, lost)
@@ -296,7 +296,7 @@ func (r *run) tellLost(from *resumable, turn int) {
 		if len(lost) > 0 {
 			note += "What had been done of it is listed above; it is not done again. "
 		}
-		note += "Look at files before you change them, and go on with new ids."
+		note += "Look at files before you change them, then " + r.setup().onward() + "."
 	default:
 		note = "The user resumed this task, which had ended (" + state + "). Go on where it stopped."
 	}
@@ -327,6 +327,9 @@ func (s *session) merge(known map[ledger.Key]*ledger.Command, lost []outcome) {
 
 func outcomeFrom(c *ledger.Command) outcome {
 	channel, _, _ := strings.Cut(c.Channel, ".")
+	if cameNative(c.Key) {
+		channel = string(ChannelNative)
+	}
 	return outcome{
 		id: c.ID, channel: parser.Channel(channel), name: c.Tool, path: c.Path, dest: c.Dest, cmd: c.Cmd, status: string(c.Status),
 		code: c.Code, message: c.Error, notes: c.Notes, rung: c.Rung, added: c.Added, removed: c.Removed, bytes: c.Bytes,

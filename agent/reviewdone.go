@@ -204,20 +204,33 @@ func (e *Engine) bySession(changes []review.Change) map[*session][]review.Change
 
 // commandsOf names the commands as the model knows them: by their ids.
 func commandsOf(changes []review.Change) string {
-	var ids []string
+	var commands, calls []string
 	for _, c := range changes {
 		for _, k := range c.Keys {
-			if key, err := ParseKey(k); err == nil {
-				if id := strconv.Itoa(key.ID); !slices.Contains(ids, id) {
-					ids = append(ids, id)
-				}
+			key, err := ParseKey(k)
+			if err != nil {
+				continue
+			}
+			list := &commands
+			if cameNative(key) {
+				list = &calls
+			}
+			if id := strconv.Itoa(key.ID); !slices.Contains(*list, id) && len(*list) < 8 {
+				*list = append(*list, id)
 			}
 		}
 	}
-	if len(ids) == 0 {
+	var parts []string
+	if len(commands) > 0 {
+		parts = append(parts, "command "+strings.Join(commands, ", "))
+	}
+	if len(calls) > 0 {
+		parts = append(parts, "call "+strings.Join(calls, ", "))
+	}
+	if len(parts) == 0 {
 		return ""
 	}
-	return " (command " + strings.Join(ids[:min(len(ids), 8)], ", ") + ")"
+	return " (" + strings.Join(parts, "; ") + ")"
 }
 
 func plural(n int, what string) string {

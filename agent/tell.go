@@ -43,7 +43,11 @@ func (t *turn) toHistory() []PreparedCall {
 			return nil
 		}
 		m.Content = ""
-		if len(calls) == 0 {
+		switch {
+		case len(calls) > 0:
+		case t.set.native:
+			m.Content = onlyThinking
+		default:
 			m.Content = onlyCommands
 		}
 	}
@@ -106,7 +110,7 @@ func (t *turn) tell(due bool) bool {
 	}
 	switch {
 	case t.err != nil:
-		fmt.Fprintf(&b, "%s\nThe connection broke in the middle of your answer (%s). What was applied stays applied; go on from there, with new ids.\n", headError, oneLine(t.err.Error(), 200))
+		fmt.Fprintf(&b, "%s\nThe connection broke in the middle of your answer (%s). What was applied stays applied; %s.\n", headError, oneLine(t.err.Error(), 200), t.set.onward())
 	case t.finish == "length" && t.failed == nil:
 		b.WriteString(headError + "\nYour answer hit the output limit. Go on where it stopped; do not repeat what stands above.\n")
 	}

@@ -199,7 +199,7 @@ func (e *Engine) undone(led *ledger.Ledger, p *undoPlan, res *Reviewed, by strin
 			e.noteLedger(led.Review(key, ledger.Review{Action: action, Path: c.Path, By: by}))
 			e.noteLedger(led.Outcome(ledger.Outcome{Key: key, Status: status, Code: now.Code}))
 			res.Commands = append(res.Commands, k)
-			told[key.Run] = append(told[key.Run], fmt.Sprintf("%d %s %s", key.ID, now.Tool, now.Path))
+			told[key.Run] = append(told[key.Run], commandName(key, now.Tool)+" "+now.Path)
 		}
 		if c.Tool == toolUndo {
 			continue

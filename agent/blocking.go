@@ -1,11 +1,13 @@
 package agent
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 
 	"thinkflow/agent/registry"
+	"thinkflow/internal/sandbox"
 	"thinkflow/ledger"
 	"thinkflow/parser"
 	"thinkflow/workspace"
@@ -169,35 +171,39 @@ func (t *turn) bash(c *parser.Command) {
 		t.addResult(fmt.Sprintf("%d tf-bash", c.ID), o.message+"\n")
 		return
 	}
-	led, err := t.r.ledger()
-	if err == nil {
-		err = led.Intent(t.r.effectCtx(), ledger.Intent{
-			Key: t.key(c), Tool: string(c.Name), Cmd: c.Cmd, NeedResult: true,
-			Flow: ledger.FlowBlocking, Risk: "high", ContentHash: contentHash(c, nil),
-		})
-	}
+	res, err := t.carryOut(c, ask, p.grants)
 	if err != nil {
-		o.status, o.code, o.message = string(ledger.StatusFailed), codeLedger, "the ledger could not record it, so it was not run: "+err.Error()
+		o.status, o.code, o.message = string(ledger.StatusFailed), codeLedger, callError(err).Message
 		t.completed(c, o)
 		t.fail(o, signature(c))
 		return
 	}
-	res := t.r.runShell(ask, p.grants, func(out string) {
-		t.r.emit.emit(Event{Type: ToolOutput, Text: out, Tool: &ToolEvent{CallID: fmt.Sprint(c.ID), Name: string(c.Name)}})
-	})
-	o.stdout, o.exit = res.output, res.exit
-	o.status = string(ledger.StatusApplied)
-	if res.killed != "" {
-		o.status, o.code, o.message = string(ledger.StatusUncertain), "killed", res.killed
-	}
-	t.settleOutcome(led, t.key(c), o)
-	t.r.s.ran(c.Cmd, res)
+	did := res.outcome()
+	o.status, o.code, o.message, o.stdout, o.exit = did.status, did.code, did.message, did.stdout, did.exit
 	t.completed(c, o)
 	t.r.s.learn(res.output, "the output of a command")
 	if t.r.ctx.Err() != nil {
 		t.r.s.addOutcome(o)
 	}
 	t.addResult(fmt.Sprintf("%d tf-bash, %s", c.ID, res.state()), res.output)
+}
+
+// carryOut runs the command of a tf-bash as a call of the tool bash does: what
+// follows a time-out is decided in one place.
+func (t *turn) carryOut(c *parser.Command, ask shellAsk, g sandbox.Grants) (shellResult, error) {
+	call := fmt.Sprintf("tf-bash %d", c.ID)
+	j := t.keepJob(call, &shellJob{
+		t: t, ask: ask, grants: g, event: ToolEvent{CallID: fmt.Sprint(c.ID), Name: string(c.Name)},
+		intent: ledger.Intent{
+			Key: t.key(c), Tool: string(c.Name), Cmd: c.Cmd, NeedResult: true,
+			Flow: ledger.FlowBlocking, Risk: "high", ContentHash: contentHash(c, nil),
+		},
+	})
+	raw, err := json.Marshal(bashArgs{Command: c.Cmd, With: ask.wish(), Background: ask.background})
+	if err == nil {
+		_, err = t.r.e.tools.Call(t.r.ctx, toolCall{Env: t, ID: call, Name: "bash", Args: raw, Budget: t.r.cfg.ResultBudget}, nil)
+	}
+	return j.left(err)
 }
 
 // shellAskOf reads the attributes with and background of a tf-bash.

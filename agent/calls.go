@@ -141,8 +141,10 @@ func (t *turn) callGroup(group []*answer) {
 			a.out = registry.Text(waitingMessage)
 			continue
 		}
+		var after registry.Verdict
 		if errs[i] != nil {
 			e := callError(errs[i])
+			after = e.After
 			done.Status, done.Code, done.Error = "error", string(e.Code), e.Message
 			a.out = registry.Text("error " + e.Error())
 			t.callFailed(c, firstLine(e.Message))
@@ -151,7 +153,7 @@ func (t *turn) callGroup(group []*answer) {
 			t.r.emit.emit(Event{Type: ToolCompleted, Tool: &done})
 		}
 		t.r.e.tracer.Tool(t.r.ctx, TracedTool{Name: c.Name, CallID: c.History.ID, Start: start, End: t.r.e.now(), Status: done.Status, Code: done.Code})
-		t.recordCall(c, done)
+		t.recordCall(c, done, after)
 	}
 }
 
@@ -171,16 +173,24 @@ func (t *turn) callFailed(c PreparedCall, message string) {
 	t.lastBad = c.Name + ": " + message
 }
 
-func (t *turn) recordCall(c PreparedCall, ev ToolEvent) {
-	if t.r.dryRun || c.Name == "bash" && (ev.Code == "" || ev.Code == string(registry.Timeout)) {
-		return // bash has an intent of its own
+// recordCall stores a call that has no intent of its own. after is what was found
+// out about one that ran into a time-out.
+func (t *turn) recordCall(c PreparedCall, ev ToolEvent, after registry.Verdict) {
+	if t.r.dryRun || t.shellJob(c.History.ID) != nil {
+		return // a shell command has an intent of its own
 	}
 	led, err := t.r.ledger()
 	if err != nil {
 		return
 	}
 	status := ledger.StatusApplied
-	if ev.Status != "ok" {
+	switch {
+	case ev.Status == "ok":
+	case after == registry.NotExecuted:
+		status = ledger.StatusNotApplied
+	case after == registry.VerdictUnknown:
+		status = ledger.StatusUncertain
+	default:
 		status = ledger.StatusFailed
 	}
 	err = led.Record(ledger.Command{

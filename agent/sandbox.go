@@ -85,6 +85,18 @@ func parseWith(s string) (g sandbox.Grants, err error) {
 	return g, nil
 }
 
+// wish is the reverse of parseWith.
+func (a shellAsk) wish() string {
+	var w []string
+	if a.with.Net {
+		w = append(w, "net")
+	}
+	if a.with.Git {
+		w = append(w, "git")
+	}
+	return strings.Join(w, " ")
+}
+
 // hash identifies exactly this command.
 func (a shellAsk) hash() string {
 	if a == (shellAsk{line: a.line}) {

@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"thinkflow/agent/registry"
 	"thinkflow/internal/sandbox"
 )
 
@@ -18,7 +20,12 @@ import (
 type shellResult struct {
 	output string // stdout and stderr as they came, bounded: beginning and end
 	exit   *int
-	killed string // why it was ended from outside; its effects are unknown
+	killed string // why it was ended from outside; see fate
+	late   bool   // bash_timeout was over
+	// fate is what is known of a command whose time was over or whose run ended:
+	// it had come to its end by itself, it never began, or nobody knows. "" when
+	// it was not ended from outside.
+	fate   registry.Verdict
 	remark string // what the sandbox found, at the end of output as well
 
 	background string // id of the process that goes on
@@ -26,6 +33,10 @@ type shellResult struct {
 
 func (s shellResult) state() string {
 	switch {
+	case s.killed != "" && s.fate == registry.VerdictUnknown:
+		return s.killed + ", its effects are unknown"
+	case s.killed != "" && s.fate == registry.NotExecuted:
+		return s.killed + " before it began"
 	case s.killed != "":
 		return s.killed
 	case s.background != "":
@@ -49,30 +60,40 @@ func (r *run) shellWith(line string, g sandbox.Grants, live func(string)) shellR
 	ctx, cancel := context.WithTimeout(r.ctx, limit)
 	defer cancel()
 	start := r.e.now()
+	res := shellResult{}
 	c, err := r.command(ctx, line, g)
 	if err != nil {
-		return shellResult{output: "could not be started: " + err.Error() + "\n"}
+		res.output = "could not be started: " + err.Error() + "\n"
+		res.overdue(r.ctx, ctx, limit, registry.NotExecuted)
+		return res
 	}
 	out := &boundedOutput{limit: r.cfg.BashOutput, live: live}
-	ownProcess(c.Cmd, out)
-	err = c.Run()
+	killed := ownProcess(c.Cmd, out)
+	err = c.Start()
+	if err == nil {
+		// Exec ends the command itself only until the shell has ended; what that
+		// left in the background may hold the output open for longer.
+		stop := context.AfterFunc(ctx, func() { _ = killGroup(c.Cmd) })
+		err = c.Cmd.Wait()
+		stop()
+	}
 	if errors.Is(err, exec.ErrWaitDelay) {
-		_ = killGroup(c.Cmd) // what it left in the background holds the output open
+		_ = killGroup(c.Cmd)
 	}
 	out.finish()
-	res := shellResult{output: out.String()}
-	if c.Cmd.ProcessState != nil {
-		code := c.Cmd.ProcessState.ExitCode()
+	res.output = out.String()
+	fate := registry.NotExecuted
+	if st := c.Cmd.ProcessState; st != nil {
+		code := st.ExitCode()
 		res.exit = &code
-	}
-	switch {
-	case r.ctx.Err() != nil:
-		res.killed = "killed (cancelled), its effects are unknown"
-	case ctx.Err() != nil:
-		res.killed = fmt.Sprintf("killed after %s (bash_timeout), its effects are unknown", limit)
-	case err != nil && res.exit == nil:
+		fate = registry.VerdictUnknown
+		if endedItself(st, killed()) {
+			fate = registry.Succeeded
+		}
+	} else if err != nil {
 		res.output += "could not be started: " + err.Error() + "\n"
 	}
+	res.overdue(r.ctx, ctx, limit, fate)
 	found, err := c.Finish()
 	if err != nil {
 		r.e.log.Warn("sandbox: not all could be looked at", "err", err)
@@ -90,13 +111,37 @@ func (r *run) shellWith(line string, g sandbox.Grants, live func(string)) shellR
 	return res
 }
 
+// overdue notes that a command ran until the run was cancelled or its time was
+// over, and what is known of it. One that had come to its end by itself counts as
+// what it is: only something that it left in the background was ended.
+func (s *shellResult) overdue(run, own context.Context, limit time.Duration, fate registry.Verdict) {
+	var why string
+	switch {
+	case run.Err() != nil:
+		why = "killed (cancelled)"
+	case own.Err() != nil:
+		why, s.late = fmt.Sprintf("killed after %s (bash_timeout)", limit), true
+	default:
+		return
+	}
+	s.fate = fate
+	if fate != registry.Succeeded {
+		s.killed = why
+	}
+}
+
 // ownProcess makes a command one that can be ended with all it started, and
-// gives it its output.
-func ownProcess(cmd *exec.Cmd, out io.Writer) {
+// gives it its output. The function tells whether it was ended by its context.
+func ownProcess(cmd *exec.Cmd, out io.Writer) (killed func() bool) {
+	var was atomic.Bool
 	cmd.Stdout, cmd.Stderr = out, out
 	ownGroup(cmd)
-	cmd.Cancel = func() error { return killGroup(cmd) }
+	cmd.Cancel = func() error {
+		was.Store(true)
+		return killGroup(cmd)
+	}
 	cmd.WaitDelay = time.Second
+	return was.Load
 }
 
 // heldBack explains a failure that looks like the sandbox's doing.

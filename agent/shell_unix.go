@@ -13,6 +13,9 @@ import (
 // starts can be ended with it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
+// endedItself tells from a process's state that nobody ended it.
+func endedItself(st *os.ProcessState, _ bool) bool { return st.Exited() }
+
 func killGroup(cmd *exec.Cmd) error {
 	err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	if errors.Is(err, syscall.ESRCH) {

@@ -27,9 +27,7 @@ type processArgs struct {
 	Stop bool   `json:"stop,omitempty"`
 }
 
-// bashTool is the native form of tf-bash. A command that ran into bash_timeout
-// is not tried again: what it did is unknown, and its output so far says more
-// than a probe could.
+// bashTool is the native form of tf-bash, and what carries that out.
 func bashTool(_ context.Context, c toolCall, a bashArgs) (toolOutput, error) {
 	t := c.Env
 	ask, err := a.ask()
@@ -42,31 +40,29 @@ func bashTool(_ context.Context, c toolCall, a bashArgs) (toolOutput, error) {
 	if t.r.dryRun {
 		return registry.Text("dry run: the command was not run"), nil
 	}
-	led, err := t.r.ledger()
-	if err != nil {
-		return toolOutput{}, registry.Errorf(registry.Unavailable, "the ledger could not record it, so it was not run: %v", err)
+	j := t.shellJob(c.ID)
+	if j == nil {
+		j = t.keepJob(c.ID, &shellJob{
+			t: t, ask: ask, grants: t.takeOpened(ask.hash()), event: ToolEvent{CallID: c.ID, Name: "bash"},
+			intent: ledger.Intent{Key: t.callKey(c.N), Tool: "bash", Cmd: a.Command, NeedResult: true, Flow: ledger.FlowNative, Risk: "high", ContentHash: ask.hash()},
+		})
 	}
-	key := t.callKey(c.N)
-	in := ledger.Intent{Key: key, Tool: "bash", Cmd: a.Command, NeedResult: true, Flow: ledger.FlowNative, Risk: "high", ContentHash: ask.hash()}
-	if err := led.Intent(t.r.effectCtx(), in); err != nil {
-		return toolOutput{}, registry.Errorf(registry.Unavailable, "the ledger could not record it, so it was not run: %v", err)
+	return j.run(c.Attempt)
+}
+
+// probeBash tells what became of a command whose time was over: its shell knows
+// whether it had come to its end, was never begun, or was killed in the middle.
+func probeBash(_ context.Context, c toolCall) (registry.Verdict, toolOutput) {
+	j := c.Env.shellJob(c.ID)
+	if j == nil {
+		return registry.VerdictUnknown, toolOutput{}
 	}
-	res := t.r.runShell(ask, t.takeOpened(ask.hash()), func(out string) {
-		t.r.emit.emit(Event{Type: ToolOutput, Text: out, Tool: &ToolEvent{CallID: c.ID, Name: "bash"}})
-	})
-	o := outcome{status: string(ledger.StatusApplied), stdout: res.output, exit: res.exit}
-	if res.killed != "" {
-		o.status, o.code, o.message = string(ledger.StatusUncertain), "killed", res.killed
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.res.fate == registry.Succeeded {
+		return registry.Succeeded, shellOutput(j.res)
 	}
-	t.settleOutcome(led, key, o)
-	t.r.s.ran(a.Command, res)
-	if res.killed != "" {
-		return toolOutput{}, registry.Errorf(registry.Timeout, "%s\n%s", res.state(), res.output)
-	}
-	return registry.Output{
-		Text:   res.state() + "\n" + res.output,
-		Shrink: func(most int) string { return res.state() + "\n" + middle(res.output, most-len(res.state())-1) },
-	}, nil
+	return j.res.fate, registry.Text(j.res.output)
 }
 
 // runShell runs a permitted command, or starts it when it goes to the background.

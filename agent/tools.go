@@ -71,6 +71,7 @@ func effectTools() []entry {
 	return []entry{
 		{registry.Define(registry.Tool[*turn]{
 			Name: "bash", Description: "Run a shell command in the workspace; the result is its output and exit status.", Effects: true,
+			Grace: shellGrace, Probe: probeBash,
 		}, bashTool), toolFacts{from: config.ModeEdit, offer: offerBash, permit: permitBash}},
 		{registry.Define(registry.Tool[*turn]{
 			Name: "process", Description: "New output and state of a background command; can wait for its end or stop it.", Effects: true,

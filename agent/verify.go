@@ -154,7 +154,7 @@ func (r *run) verifyCommand() bool {
 	done.Arguments, done.Status, done.Bytes = "", "ok", len(res.output)
 	out := ledger.Outcome{Key: key, Status: ledger.StatusApplied, Stdout: res.output, ExitCode: res.exit}
 	if res.killed != "" {
-		out.Status, out.Code, out.Error = ledger.StatusUncertain, "killed", res.killed
+		out.Status, out.Code, out.Error = ledger.StatusUncertain, "killed", res.state()
 	}
 	if !ok {
 		done.Status, done.Error = "error", res.state()

@@ -18,8 +18,8 @@ const (
 	openFor   = 30 * time.Second
 )
 
-// grace is how long a handler may take to return after its context has ended,
-// and how long a probe or a check may take.
+// grace is how long a handler may take to return after its context has ended
+// unless its tool says otherwise, probeTime how long a probe or a check may take.
 const (
 	grace     = 500 * time.Millisecond
 	probeTime = 10 * time.Second
@@ -141,7 +141,7 @@ func (r *Registry[E]) Call(ctx context.Context, c Call[E], permit func(*Tool[E])
 			if errors.As(err, &own) {
 				return Output{}, own
 			}
-			return Output{}, &Error{Permission, err.Error()}
+			return Output{}, &Error{Code: Permission, Message: err.Error()}
 		}
 	}
 	done, err := e.breaker.Allow()
@@ -156,7 +156,6 @@ func (r *Registry[E]) Call(ctx context.Context, c Call[E], permit func(*Tool[E])
 	}
 	out, err := e.attempts(ctx, c)
 	var expected *Error
-	var tooLate *late
 	switch {
 	case err == nil:
 		done(nil)
@@ -164,15 +163,19 @@ func (r *Registry[E]) Call(ctx context.Context, c Call[E], permit func(*Tool[E])
 	case ctx.Err() != nil:
 		done(ctx.Err()) // nobody's fault: not counted
 		return Output{}, ctx.Err()
-	case errors.As(err, &tooLate):
-		done(err)
-		return Output{}, &Error{Timeout, tooLate.message}
+	case errors.As(err, &expected) && expected.Code == Timeout:
+		if e.Timeout > 0 {
+			done(err)
+		} else {
+			done(context.DeadlineExceeded) // not counted
+		}
+		return Output{}, expected
 	case errors.As(err, &expected):
 		done(nil) // the tool works, the call did not
 		return Output{}, expected
 	}
 	done(err)
-	return Output{}, &Error{Execution, err.Error()}
+	return Output{}, &Error{Code: Execution, Message: err.Error()}
 }
 
 func (e *entry[E]) check(ctx context.Context, env E) error {
@@ -182,30 +185,38 @@ func (e *entry[E]) check(ctx context.Context, env E) error {
 }
 
 // attempts calls the handler, once more if a probe shows that the first attempt
-// did nothing.
+// did nothing. A time-out is an *Error with the code TIMEOUT.
 func (e *entry[E]) attempts(ctx context.Context, c Call[E]) (Output, error) {
 	for c.Attempt = 1; ; c.Attempt++ {
 		out, returned, err := e.attempt(ctx, c)
-		if err == nil || !errors.Is(err, errTimeout) || ctx.Err() != nil {
+		var late *Late
+		if err == nil || !errors.As(err, &late) || ctx.Err() != nil {
 			return out, err
 		}
-		says := fmt.Sprintf("%s did not answer within %s", e.Name, e.Timeout)
 		if !e.Effects {
-			return Output{}, &late{says + "; ask for less, or go on without it"}
+			return Output{}, Errorf(Timeout, "%s; ask for less, or go on without it", late.Says)
 		}
 		verdict := VerdictUnknown
+		out = Output{}
 		if e.Probe != nil && returned { // a handler that still runs may yet do anything
 			verdict, out = e.probe(ctx, c)
 		}
-		switch {
-		case verdict == Succeeded:
+		switch After(verdict, c.Attempt) {
+		case Replay:
 			return out, nil
-		case verdict == NotExecuted && c.Attempt == 1:
+		case Retry:
 			continue
-		case verdict == NotExecuted:
-			return Output{}, &late{says + ", twice; nothing was done"}
 		}
-		return Output{}, &late{says + "; whether it was done is unknown: look before you call it again"}
+		says := &Error{Code: Timeout, After: verdict}
+		if verdict == NotExecuted {
+			says.Message = late.Says + ", twice; nothing was done"
+		} else {
+			says.Message = late.Says + "; whether it was done is unknown: look before you call it again"
+		}
+		if out.Text != "" {
+			says.Message += "\n" + out.Text
+		}
+		return Output{}, says
 	}
 }
 
@@ -215,21 +226,19 @@ func (e *entry[E]) probe(ctx context.Context, c Call[E]) (Verdict, Output) {
 	return e.Probe(ctx, c)
 }
 
-var errTimeout = errors.New("time-out")
-
-// late is a time-out after which everything that could be found out was.
-type late struct{ message string }
-
-func (e *late) Error() string { return e.message }
-
 // attempt runs the handler once. returned is false when the handler did not come
 // back although its context has ended; what it still returns is not used.
 func (e *entry[E]) attempt(ctx context.Context, c Call[E]) (out Output, returned bool, err error) {
 	own := ctx
 	if e.Timeout > 0 {
 		var cancel context.CancelFunc
-		own, cancel = context.WithTimeoutCause(ctx, e.Timeout, errTimeout)
+		late := &Late{fmt.Sprintf("%s did not answer within %s", e.Name, e.Timeout)}
+		own, cancel = context.WithTimeoutCause(ctx, e.Timeout, late)
 		defer cancel()
+	}
+	wait := e.Grace
+	if wait == 0 {
+		wait = grace
 	}
 	type answer struct {
 		out Output
@@ -252,12 +261,12 @@ func (e *entry[E]) attempt(ctx context.Context, c Call[E]) (out Output, returned
 	case <-own.Done():
 		select {
 		case a = <-answered:
-		case <-time.After(grace):
+		case <-time.After(wait):
 			return Output{}, false, context.Cause(own)
 		}
 	}
 	if a.err != nil && own.Err() != nil && ctx.Err() == nil {
-		return Output{}, true, errTimeout
+		return Output{}, true, context.Cause(own)
 	}
 	return a.out, true, a.err
 }

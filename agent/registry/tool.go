@@ -29,13 +29,16 @@ const (
 type Error struct {
 	Code    Code
 	Message string
+	// After is what was found out about a call with effects that ran into a
+	// time-out: NotExecuted or VerdictUnknown; "" for any other error.
+	After Verdict
 }
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
 // Errorf makes an *Error.
 func Errorf(code Code, format string, args ...any) *Error {
-	return &Error{code, fmt.Sprintf(format, args...)}
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 // Output is the result of a call.
@@ -59,6 +62,41 @@ const (
 	NotExecuted    Verdict = "NOT_EXECUTED"
 	VerdictUnknown Verdict = "UNKNOWN"
 )
+
+// Late is the error of a handler that keeps a clock of its own (one that counts
+// only the time of a command, or stands still while a person is asked) when its
+// time is over. What follows is the same as when Tool.Timeout is over, but that
+// the breaker does not count it: what the tool ran took too long, not the tool.
+type Late struct {
+	Says string // what ran out, for the model: "killed after 2m0s (bash_timeout)"
+}
+
+func (e *Late) Error() string { return e.Says }
+
+// Next is what follows an attempt at something with effects that ran into a
+// time-out.
+type Next int
+
+// What may follow: the result as if nothing had been late, one more attempt, or
+// the truth.
+const (
+	Replay Next = iota
+	Retry
+	Tell
+)
+
+// After is the one rule about time-outs: what is known to have happened counts,
+// what is known not to have happened is tried once more, and nothing else is.
+// attempt counts from 1.
+func After(v Verdict, attempt int) Next {
+	switch {
+	case v == Succeeded:
+		return Replay
+	case v == NotExecuted && attempt == 1:
+		return Retry
+	}
+	return Tell
+}
 
 // Call is one call on its way to a handler.
 type Call[E any] struct {
@@ -84,14 +122,19 @@ type Tool[E any] struct {
 	Effects bool
 	// Alone tells whether this call must not run beside others; nil = Effects.
 	Alone func(args json.RawMessage) bool
-	// Timeout bounds one attempt; 0 = the caller's context only.
+	// Timeout bounds one attempt; 0 = the caller's context only, or a clock of the
+	// handler's own (see Late).
 	Timeout time.Duration
+	// Grace is how long a handler may take to return after its context has ended;
+	// 0 = 500 ms. One that takes longer is left behind, and is not asked after.
+	Grace time.Duration
 	// Ready says why the tool cannot be called now; nil = it always can.
 	Ready func(E) error
 	// Handle does the work. It must return soon after its context ends.
 	Handle func(context.Context, Call[E]) (Output, error)
 	// Probe finds out, without side effects, what became of an attempt that ran
-	// into its time-out. With Succeeded it returns the result.
+	// into its time-out. With Succeeded it returns the result; with anything else
+	// what the model should know besides, or nothing.
 	Probe func(context.Context, Call[E]) (Verdict, Output)
 	// Check finds out, without side effects, whether a tool that was in trouble
 	// works again; nil = the next call shows it.

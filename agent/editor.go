@@ -36,6 +36,9 @@ type EditOutcome struct {
 	Verdict EditVerdict
 	Reason  string
 	Version int32
+	// Over, with an uncertain verdict: the editor is done with the request, nothing
+	// of it is still to come, so that what the disk shows decides.
+	Over bool
 }
 
 // Decision is a person's answer to an approval.

@@ -106,6 +106,7 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 		r.prepareStage(targets)
 	}
 
+	undone := 0
 	for attempt := 0; ; attempt++ {
 		op.Known, op.KnownEver = r.s.knownHash(targets[0].Abs)
 		change, err := r.plan(op)
@@ -179,6 +180,14 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 			}
 			o.status, o.code = string(ledger.StatusFailed), codeStale
 			o.message = fmt.Sprintf("the document changed while it was being edited, %d times in a row; read it and send the edit again", staleRetries)
+		case editUndone:
+			was := o
+			was.status, was.code, was.message = string(ledger.StatusNotApplied), codeEditor, message
+			if undone++; registry.After(registry.NotExecuted, undone) == registry.Retry {
+				t.settleOutcome(led, key, was)
+				continue
+			}
+			o = was
 		case EditUncertain:
 			o.status, o.code, o.message = string(ledger.StatusUncertain), codeUncertain, message
 			r.e.watch(change, uncertainEdit{key: key, s: r.s, o: o})
@@ -226,16 +235,7 @@ func (r *run) plan(op workspace.Op) (*workspace.Change, error) {
 // for everything else.
 func (t *turn) effect(change *workspace.Change) (EditVerdict, string, int64) {
 	if t.r.throughEditor(change) {
-		if t.r.e.editor == nil {
-			return EditRefused, "the document is open in an editor that cannot be reached", 0
-		}
-		out, err := t.r.e.editor.ApplyEdit(t.r.ctx, change)
-		switch {
-		case err != nil && t.r.ctx.Err() != nil:
-			return EditUncertain, "the run was cancelled while the editor had not yet answered", 0
-		case err != nil:
-			return EditUncertain, "the editor did not answer: " + err.Error(), 0
-		}
+		out := t.r.e.sendEdit(t.r.ctx, change)
 		return out.Verdict, editReason(out), int64(len(change.After()))
 	}
 	done, err := t.r.e.ws.Commit(t.r.effectCtx(), change)

@@ -110,7 +110,7 @@ func errorMessage(f *failure, applied, skipped []int) string {
 	if f.o.status == string(ledger.StatusRolledBack) {
 		fmt.Fprintf(&b, "%s was rolled back: %s\n", upperFirst(who), f.o.message)
 	} else {
-		fmt.Fprintf(&b, "%s was not applied [%s]: %s\n", upperFirst(who), f.o.code, f.o.message)
+		fmt.Fprintf(&b, "%s %s [%s]: %s\n", upperFirst(who), f.o.fate(), f.o.code, f.o.message)
 	}
 	if f.o.nearest != "" {
 		b.WriteString(fenceData("nearest text in the file", f.o.nearest))

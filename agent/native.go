@@ -327,8 +327,8 @@ func (t *turn) nativeResult(p PreparedCall) (toolOutput, bool) {
 		if o.name == string(parser.Edit) && o.rung != "exact" {
 			text += bound(o.diff, diffPerEdit)
 		}
-	case string(ledger.StatusFailed), string(ledger.StatusRejected), string(ledger.StatusUncertain):
-		text = fmt.Sprintf("%s: not applied [%s]: %s\n", strings.TrimSpace(o.tool()+" "+o.path), o.code, o.said(o.message))
+	case string(ledger.StatusFailed), string(ledger.StatusRejected), string(ledger.StatusUncertain), string(ledger.StatusNotApplied):
+		text = fmt.Sprintf("%s: %s [%s]: %s\n", strings.TrimSpace(o.tool()+" "+o.path), strings.TrimPrefix(o.fate(), "was "), o.code, o.said(o.message))
 		if o.nearest != "" {
 			text += fenceData("nearest text in the file", o.nearest)
 		}

@@ -86,18 +86,13 @@ func (e *Engine) carryOut(ctx context.Context, ch *workspace.Change, via bool) e
 		_, err := e.under.Commit(ctx, ch)
 		return err
 	}
-	if e.editor == nil {
-		return errors.New("the document is open in an editor that cannot be reached")
-	}
-	out, err := e.editor.ApplyEdit(ctx, ch)
-	switch {
-	case err != nil:
-		return &uncertainError{"the editor did not answer: " + err.Error()}
-	case out.Verdict == EditApplied:
+	out := e.sendEdit(ctx, ch)
+	switch out.Verdict {
+	case EditApplied:
 		return nil
-	case out.Verdict == EditUncertain:
+	case EditUncertain:
 		return &uncertainError{editReason(out)}
-	case out.Verdict == EditStale:
+	case EditStale:
 		return errors.New("the document changed while it was being edited; look at it and try again")
 	}
 	return errors.New(editReason(out))

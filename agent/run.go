@@ -17,6 +17,7 @@ import (
 var (
 	errCancelled = errors.New("cancelled")
 	errWall      = errors.New("the time for this run is over")
+	errTaskTime  = errors.New("the time for this sub-agent is over")
 )
 
 // run is one user task being worked on. The loop's goroutine owns what no

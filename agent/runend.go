@@ -56,6 +56,8 @@ func (r *run) endWith(err error) RunResult {
 	switch {
 	case errors.Is(err, errWall):
 		return r.end(StateStopped, fmt.Sprintf("stopped after %s (max_wall)", r.cfg.MaxWall))
+	case errors.Is(err, errTaskTime):
+		return r.end(StateStopped, fmt.Sprintf("stopped after %s (task_timeout)", r.cfg.TaskTimeout))
 	case r.ctx.Err() != nil:
 		return r.end(StateCancelled, "what was applied stays")
 	case errors.As(err, &tooLarge):

@@ -3,9 +3,11 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"thinkflow/agent/registry"
 	"thinkflow/internal/config"
@@ -25,7 +27,7 @@ import (
 func taskEntry() entry {
 	return entry{
 		registry.Define(registry.Tool[*turn]{
-			Name: "task", Description: "Give a self-contained part of the work to a sub-agent; you get its report only.", Effects: true,
+			Name: "task", Description: "Give a self-contained part of the work to a sub-agent; you get its report only.", Effects: true, Grace: taskGrace, Probe: probeTask,
 			Alone: func(raw json.RawMessage) bool {
 				var a taskArgs
 				return json.Unmarshal(raw, &a) != nil || !a.ReadOnly
@@ -34,6 +36,9 @@ func taskEntry() entry {
 		toolFacts{from: config.ModeAsk, offer: func(r *run, _ *setup) bool { return r.parent == nil }},
 	}
 }
+
+// taskGrace is how long a cancelled sub-agent may take to end.
+const taskGrace = 1800 * time.Millisecond
 
 type taskArgs struct {
 	Task     string `json:"task" jsonschema:"complete: the sub-agent sees nothing of this conversation"`
@@ -61,11 +66,26 @@ func taskTool(_ context.Context, c toolCall, a taskArgs) (toolOutput, error) {
 	}
 	sub := caller.subAgent(parent{caller, c.N, c.ID, a.ReadOnly}, a.Task)
 	defer sub.cancel(nil)
+	clock := newWallClock(sub.cfg.TaskTimeout, func() { sub.cancel(errTaskTime) })
+	clock.outer, sub.wall = caller.r.wall, clock
 	res := sub.loop(RunRequest{Task: a.Task + reportRules})
+	clock.stop()
 	caller.tookOver(sub, res)
 	if caller.r.ctx.Err() != nil {
 		return toolOutput{}, caller.r.ctx.Err()
 	}
+	if errors.Is(context.Cause(sub.ctx), errTaskTime) {
+		caller.keepTask(c.ID, taskEnd{res, sub.usage.OutputTokens > 0 || res.Applied+res.Failed > 0})
+		return toolOutput{}, &registry.Late{Says: fmt.Sprintf("the sub-agent's time was over after %s (task_timeout)", sub.cfg.TaskTimeout)}
+	}
+	if res.State != StateDone {
+		return toolOutput{}, registry.Errorf(registry.Execution, "the sub-agent ended early: %s", report(res))
+	}
+	return registry.Text(report(res)), nil
+}
+
+// report is what the caller hears of a sub-agent.
+func report(res RunResult) string {
 	head := fmt.Sprintf("%s after %d turns", res.State, res.Turns)
 	if res.Reason != "" {
 		head = oneLine(res.Reason, 300)
@@ -73,14 +93,44 @@ func taskTool(_ context.Context, c toolCall, a taskArgs) (toolOutput, error) {
 	if len(res.Files) > 0 {
 		head += "; changed " + strings.Join(res.Files, ", ")
 	}
-	report := strings.TrimSpace(res.Text)
-	if report == "" {
-		report = "(no report)"
+	text := strings.TrimSpace(res.Text)
+	if text == "" {
+		text = "(no report)"
 	}
-	if res.State != StateDone {
-		return toolOutput{}, registry.Errorf(registry.Execution, "the sub-agent ended early: %s\n%s", head, report)
+	return head + "\n" + text
+}
+
+// taskEnd is what is known of a sub-agent whose time was over.
+type taskEnd struct {
+	res   RunResult
+	began bool // its model answered something, or a command was tried
+}
+
+// probeTask tells what became of a sub-agent whose time was over: it had given its
+// report at that moment, its model never answered, or it is in the middle, with
+// what it changed and said so far.
+func probeTask(_ context.Context, c toolCall) (registry.Verdict, toolOutput) {
+	c.Env.mu.Lock()
+	end, ok := c.Env.tasks[c.ID]
+	c.Env.mu.Unlock()
+	switch {
+	case !ok:
+		return registry.VerdictUnknown, toolOutput{}
+	case end.res.State == StateDone:
+		return registry.Succeeded, registry.Text(report(end.res))
+	case !end.began:
+		return registry.NotExecuted, toolOutput{}
 	}
-	return registry.Text(head + "\n" + report), nil
+	return registry.VerdictUnknown, registry.Text("What it did until then: " + report(end.res))
+}
+
+func (t *turn) keepTask(call string, e taskEnd) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tasks == nil {
+		t.tasks = map[string]taskEnd{}
+	}
+	t.tasks[call] = e
 }
 
 // subAgent makes the run of a sub-agent.

@@ -85,6 +85,7 @@ type turn struct {
 	badCalls []string        // native calls that failed
 	lastBad  string
 	arrived  map[*parser.Command]arrival
+	tasks    map[string]taskEnd        // sub-agents whose time was over, by call
 	jobs     map[string]*shellJob      // shell commands, by call
 	opened   map[string]sandbox.Grants // for native commands that were permitted, by hash
 }

@@ -8,7 +8,8 @@ import (
 // wallClock bounds the time of a run, without the time that it waits for a
 // person.
 type wallClock struct {
-	over func()
+	over  func()
+	outer *wallClock // stands still whenever this one does; nil = none
 
 	mu     sync.Mutex // guards all below
 	left   time.Duration
@@ -29,15 +30,20 @@ func newWallClock(limit time.Duration, over func()) *wallClock {
 
 // pause stops the clock until resume is called; pauses nest.
 func (w *wallClock) pause() (resume func()) {
+	also := func() {}
+	if w.outer != nil {
+		also = w.outer.pause()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.timer == nil {
-		return func() {}
+		return also
 	}
 	if w.paused++; w.paused == 1 && w.timer.Stop() {
 		w.left -= time.Since(w.since)
 	}
 	return func() {
+		also()
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.paused--; w.paused == 0 {

@@ -29,6 +29,14 @@ func (o *outcome) tool() string {
 	return o.name
 }
 
+// fate says in words that a command did not do what it should.
+func (o *outcome) fate() string {
+	if o.status == string(ledger.StatusUncertain) {
+		return "may or may not have been applied"
+	}
+	return "was not applied"
+}
+
 // said is a text about the command in the words of its channel.
 func (o *outcome) said(text string) string {
 	if o.channel == ChannelNative {

@@ -96,5 +96,5 @@ func (s *Server) applyResource(ctx context.Context, change *workspace.Change, fa
 		}
 		return refusedEdit(reason), nil
 	}
-	return agent.EditOutcome{Verdict: agent.EditUncertain, Reason: "the editor says that it was done, but the disk does not show it"}, nil
+	return agent.EditOutcome{Verdict: agent.EditUncertain, Over: true, Reason: "the editor says that it was done, but the disk does not show it"}, nil
 }

@@ -159,8 +159,9 @@ type Config struct {
 
 	ApprovalWait time.Duration `key:"approval_wait" env:"THINKFLOW_APPROVAL_WAIT" default:"10m" min:"1ms" doc:"Time that a question to a person may stay unanswered. Then the run is suspended, and goes on when the answer comes (thinkflow approve)."`
 
-	TaskTurns  int `key:"task_turns" env:"THINKFLOW_TASK_TURNS" default:"20" min:"1" unit:"turns" doc:"API calls of one sub-agent."`
-	TaskTokens int `key:"task_tokens" env:"THINKFLOW_TASK_TOKENS" default:"0" min:"0" unit:"tokens" doc:"Input and output of one sub-agent together; 0 means as much as its run may still have."`
+	TaskTurns   int           `key:"task_turns" env:"THINKFLOW_TASK_TURNS" default:"20" min:"1" unit:"turns" doc:"API calls of one sub-agent."`
+	TaskTimeout time.Duration `key:"task_timeout" env:"THINKFLOW_TASK_TIMEOUT" default:"30m" min:"1ms" doc:"Time for one sub-agent, without waiting for a person."`
+	TaskTokens  int           `key:"task_tokens" env:"THINKFLOW_TASK_TOKENS" default:"0" min:"0" unit:"tokens" doc:"Input and output of one sub-agent together; 0 means as much as its run may still have."`
 
 	PriceInput  float64 `key:"price_input" env:"THINKFLOW_PRICE_INPUT" default:"0" min:"0" doc:"Price of a million input tokens."`
 	PriceOutput float64 `key:"price_output" env:"THINKFLOW_PRICE_OUTPUT" default:"0" min:"0" doc:"Price of a million output tokens."`

@@ -201,7 +201,7 @@ func (t *turn) carryOut(c *parser.Command, ask shellAsk, g sandbox.Grants) (shel
 	})
 	raw, err := json.Marshal(bashArgs{Command: c.Cmd, With: ask.wish(), Background: ask.background})
 	if err == nil {
-		_, err = t.r.e.tools.Call(t.r.ctx, toolCall{Env: t, ID: call, Name: "bash", Args: raw, Budget: t.r.cfg.ResultBudget}, nil)
+		_, err = t.set.tools.Call(t.r.ctx, toolCall{Env: t, ID: call, Name: "bash", Args: raw, Budget: t.r.cfg.ResultBudget}, nil)
 	}
 	return j.left(err)
 }

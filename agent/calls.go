@@ -97,7 +97,7 @@ func (t *turn) callsBarred() string {
 // that must go alone is a group of its own, and so is one that has run.
 func (t *turn) group(answers []*answer, from int) int {
 	alone := func(a *answer) bool {
-		return t.isCommand(a.call) || t.r.e.tools.Alone(a.call.Name, a.call.Arguments)
+		return t.isCommand(a.call) || t.set.tools.Alone(a.call.Name, a.call.Arguments)
 	}
 	to := from + 1
 	if alone(answers[from]) {
@@ -121,7 +121,7 @@ func (t *turn) callGroup(group []*answer) {
 			todo = append(todo, a)
 		}
 	}
-	box := t.r.e.tools
+	box := t.set.tools
 	for _, a := range todo {
 		if !box.facts[a.call.Name].quiet {
 			t.r.emit.emit(Event{Type: ToolStarted, Tool: &ToolEvent{CallID: a.call.History.ID, Name: a.call.Name, Arguments: string(a.call.Arguments)}})
@@ -176,23 +176,14 @@ func (t *turn) callFailed(c PreparedCall, message string) {
 // recordCall stores a call that has no intent of its own. after is what was found
 // out about one that ran into a time-out.
 func (t *turn) recordCall(c PreparedCall, ev ToolEvent, after registry.Verdict) {
-	if t.r.dryRun || t.shellJob(c.History.ID) != nil {
-		return // a shell command has an intent of its own
+	if t.r.dryRun || t.shellJob(c.History.ID) != nil || t.announced(c.History.ID) != (ledger.Key{}) {
+		return // it had an intent, which has its outcome
 	}
 	led, err := t.r.ledger()
 	if err != nil {
 		return
 	}
-	status := ledger.StatusApplied
-	switch {
-	case ev.Status == "ok":
-	case after == registry.NotExecuted:
-		status = ledger.StatusNotApplied
-	case after == registry.VerdictUnknown:
-		status = ledger.StatusUncertain
-	default:
-		status = ledger.StatusFailed
-	}
+	status := statusAfter(ev.Status == "ok", after)
 	err = led.Record(ledger.Command{
 		Key: t.callKey(c.N), Announced: ledger.Announced{Tool: c.Name, Args: c.Arguments, NeedResult: true, Flow: ledger.FlowNative},
 		Status: status, Code: ev.Code, Error: ev.Error, Bytes: int64(ev.Bytes), IntentAt: t.r.e.now(),
@@ -200,6 +191,20 @@ func (t *turn) recordCall(c PreparedCall, ev ToolEvent, after registry.Verdict) 
 	if err != nil {
 		t.r.e.log.Warn("ledger: tool call not recorded", "tool", c.Name, "err", err)
 	}
+}
+
+// statusAfter is how the ledger has a call: done, or what was found out about one
+// that ran into a time-out, or failed.
+func statusAfter(ok bool, after registry.Verdict) ledger.Status {
+	switch {
+	case ok:
+		return ledger.StatusApplied
+	case after == registry.NotExecuted:
+		return ledger.StatusNotApplied
+	case after == registry.VerdictUnknown:
+		return ledger.StatusUncertain
+	}
+	return ledger.StatusFailed
 }
 
 // callKey is the key of native call n of the turn, from 1.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/xid"
 
+	"thinkflow/agent/registry"
 	"thinkflow/internal/config"
 	"thinkflow/internal/policy"
 	"thinkflow/internal/redact"
@@ -39,6 +40,9 @@ type Options struct {
 	// Redact knows what must not be shown or written down; nil = nothing but
 	// shapes.
 	Redact *redact.Redactor
+	// Tools are further native tools, asked for anew before every turn; nil =
+	// none. It must not block.
+	Tools func(context.Context) []ExtraTool
 	// Shell says how shell commands are held.
 	Shell Shell
 	// Tracer hears of runs, requests and tool calls; nil = nobody.
@@ -64,7 +68,8 @@ type Engine struct {
 	log      *slog.Logger
 	now      func() time.Time
 	locks    pathLocks
-	tools    *toolbox
+	tools    *toolbox // built in
+	extra    func(context.Context) []ExtraTool
 	redact   *redact.Redactor
 	shell    Shell
 	box      func() *sandbox.Sandbox
@@ -82,16 +87,18 @@ type Engine struct {
 	writes       map[string]time.Time // own changes of protected paths
 	ledgerOpened bool
 	uncertain    map[*workspace.Change]uncertainEdit
-	untrusted    map[string]string // path → what was told about it
-	toldProfiles bool              // what is wrong in the user's profiles
-	contexts     map[string]int    // tokens, by model, as the endpoint told; 0 = asked
+	untrusted    map[string]string         // path → what was told about it
+	toldProfiles bool                      // what is wrong in the user's profiles
+	extended     *registry.Registry[*turn] // the tools of the last request of any run
+	toldTools    []string                  // tools that were told to be left out
+	contexts     map[string]int            // tokens, by model, as the endpoint told; 0 = asked
 }
 
 // New makes an engine.
 func New(o Options) *Engine {
 	e := &Engine{
 		cfg: o.Config, model: o.Model, ws: o.Workspace.Overlay(), under: o.Workspace, review: newReviewer(), editor: o.Editor, approver: o.Approver,
-		notice: o.Notice, trust: o.Trust, tracer: o.Tracer, log: o.Log, now: o.Now, shell: o.Shell, rules: newRules(&o.Config),
+		notice: o.Notice, trust: o.Trust, tracer: o.Tracer, log: o.Log, now: o.Now, extra: o.Tools, shell: o.Shell, rules: newRules(&o.Config),
 		sessions: map[string]*session{}, runs: map[string]*run{},
 	}
 	if e.log == nil {

@@ -110,7 +110,7 @@ func (t *turn) commandOf(tool string) parser.Name {
 	if !t.set.native {
 		return ""
 	}
-	return t.r.e.tools.facts[strings.TrimSpace(tool)].command
+	return t.set.tools.facts[strings.TrimSpace(tool)].command
 }
 
 // growing follows one native command while its arguments arrive.
@@ -252,10 +252,10 @@ func (t *turn) toCommand(p PreparedCall) (*parser.Command, *registry.Error) {
 		return c, registry.Errorf(registry.Invalid, "%s", p.Problem)
 	}
 	tool := strings.TrimSpace(p.Name)
-	if err := t.r.e.tools.Find(tool).Validate(p.Arguments); err != nil {
+	if err := t.set.tools.Find(tool).Validate(p.Arguments); err != nil {
 		return c, callError(err)
 	}
-	full, err := t.r.e.tools.facts[tool].decode(p.Arguments)
+	full, err := t.set.tools.facts[tool].decode(p.Arguments)
 	if err != nil {
 		return c, registry.Errorf(registry.Invalid, "%v", err)
 	}

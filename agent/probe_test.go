@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -275,4 +276,43 @@ func TestSceneEdit(t *testing.T) {
 func lastOf(q scripted.Request) scripted.Message {
 	m := q.Messages()
 	return m[len(m)-1]
+}
+
+// slowPerson answers yes after an hour of the engine's clock.
+type slowPerson struct{ hours *atomic.Int64 }
+
+func (p slowPerson) Ask(context.Context, agent.ApprovalEvent) (agent.Decision, error) {
+	p.hours.Add(1)
+	return agent.AllowOnce, nil
+}
+
+// TestTimeOfACommandLeavesOutThePerson: what a command took does not hold the time
+// in which somebody was asked, nor does that of one that waited behind it.
+func TestTimeOfACommandLeavesOutThePerson(t *testing.T) {
+	r := newRig(t, t.TempDir(), "", "turn\ntext <<END\n<tf-write id=\"1\" path=\".vscode/settings.json\">\n{}\n</tf-write>\n"+
+		"<tf-write id=\"2\" path=\"a.txt\">\nx\n</tf-write>\n<tf-bash id=\"3\">true</tf-bash>\nEND\nturn\ntext ok\n")
+	var hours atomic.Int64
+	o := r.options
+	o.Approver = slowPerson{&hours}
+	o.Now = func() time.Time { return time.Now().Add(time.Duration(hours.Load()) * time.Hour) }
+	r.engine = agent.New(o)
+	t.Cleanup(func() { _ = r.engine.Close() })
+	took := map[int]int64{}
+	lines := map[int]string{}
+	res, err := r.engine.Run(t.Context(), agent.RunRequest{Run: "run1", Task: "go", Events: func(ev agent.Event) {
+		switch ev.Type {
+		case agent.CommandCompleted:
+			took[ev.Command.ID] = ev.Command.Micros
+		case agent.CommandStarted:
+			lines[ev.Command.ID] = ev.Command.Cmd
+		}
+	}})
+	require.NoError(t, err)
+	require.Equal(t, agent.StateDone, res.State, res.Reason)
+	require.EqualValues(t, 2, hours.Load())
+	require.Len(t, took, 3)
+	for id, us := range took {
+		require.Less(t, us, time.Hour.Microseconds(), "command %d", id)
+	}
+	require.Equal(t, "true", lines[3], "the start of a shell command tells its line")
 }

@@ -80,7 +80,7 @@ func (e *Engine) FirstRequestBytes() int {
 	r := &run{e: e, cfg: cfg, rules: e.rules, s: newSession("", &cfg)}
 	set := r.setup()
 	n := len(r.systemPrompt(set))
-	for _, t := range e.tools.offer(r, set) {
+	for _, t := range set.tools.offer(r, set) {
 		n += len(t.Name) + len(t.Description) + len(t.Parameters)
 	}
 	return n

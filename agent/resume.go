@@ -362,7 +362,7 @@ func (r *run) runHeld(waiting []held) *RunResult {
 		}
 		switch {
 		case h.Call != nil:
-			out, err := r.e.tools.call(r.ctx, t, *h.Call, r.cfg.ResultBudget)
+			out, err := t.set.tools.call(r.ctx, t, *h.Call, r.cfg.ResultBudget)
 			if err != nil {
 				out = registry.Text("error " + err.Error())
 			}

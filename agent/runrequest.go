@@ -63,7 +63,7 @@ func (r *run) request(set *setup) *Request {
 	return &Request{
 		Model:           set.Model,
 		Messages:        r.s.messages(r.systemPrompt(set)),
-		Tools:           r.e.tools.offer(r, set),
+		Tools:           set.tools.offer(r, set),
 		MaxTokens:       set.maxOutput,
 		Temperature:     r.cfg.Temperature,
 		ReasoningEffort: set.ReasoningEffort,

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"maps"
 
 	"thinkflow/agent/profile"
@@ -13,6 +14,7 @@ import (
 type setup struct {
 	SessionSettings
 	profile profile.Profile
+	tools   *toolbox
 	native  bool // commands come as native calls, tags are text
 	teach   bool // the prompt says that commands run in the thinking too
 
@@ -24,9 +26,17 @@ type setup struct {
 	price         price
 }
 
+// context is the run's, also of one that is only made up to size a request.
+func (r *run) context() context.Context {
+	if r.ctx != nil {
+		return r.ctx
+	}
+	return context.Background()
+}
+
 func (r *run) setup() *setup {
 	c := &r.cfg
-	s := &setup{SessionSettings: r.settings()}
+	s := &setup{SessionSettings: r.settings(), tools: r.e.toolbox(r.context())}
 	p, err := profile.Lookup(s.Model, c.Profiles)
 	if err != nil {
 		r.e.profileTrouble(err)

@@ -110,16 +110,12 @@ func (b *toolbox) call(ctx context.Context, t *turn, c PreparedCall, budget int)
 	known := b.Find(name) != nil && !slices.Contains(t.r.cfg.ToolsOff, name)
 	switch {
 	case !known:
-		var names []string
-		for _, o := range b.offer(t.r, t.set) {
-			names = append(names, o.Name)
-		}
-		return toolOutput{}, registry.Errorf(registry.Unknown, "there is no tool %s; known tools: %s", oneLine(c.Name, 60), strings.Join(names, ", "))
+		return toolOutput{}, registry.Errorf(registry.Unknown, "there is no tool %s; known tools: %s", oneLine(c.Name, 60), toolNames(b.offer(t.r, t.set)))
 	case c.Problem != "":
 		return toolOutput{}, registry.Errorf(registry.Invalid, "%s", c.Problem)
 	}
 	call := toolCall{Env: t, ID: c.History.ID, N: c.N, Name: name, Args: c.Arguments, Budget: budget}
-	return b.Call(ctx, call, func(*registry.Tool[*turn]) error {
+	out, err := b.Call(ctx, call, func(*registry.Tool[*turn]) error {
 		err := b.permit(t, name, c.Arguments)
 		var denied deniedError
 		if errors.As(err, &denied) && denied.waiting != "" {
@@ -128,6 +124,8 @@ func (b *toolbox) call(ctx context.Context, t *turn, c PreparedCall, budget int)
 		}
 		return err
 	})
+	t.settleCall(call.ID, out, err)
+	return out, err
 }
 
 // permit says why the call is not permitted. The mode counts as it is now, not

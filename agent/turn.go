@@ -86,6 +86,7 @@ type turn struct {
 	lastBad  string
 	arrived  map[*parser.Command]arrival
 	tasks    map[string]taskEnd        // sub-agents whose time was over, by call
+	intents  map[string]ledger.Key     // of calls whose tools have no better record, by call
 	jobs     map[string]*shellJob      // shell commands, by call
 	opened   map[string]sandbox.Grants // for native commands that were permitted, by hash
 }

@@ -50,15 +50,35 @@ func New[E any](tools ...Tool[E]) (*Registry[E], error) {
 	return r, nil
 }
 
+// Clone returns a registry with the same tools and breakers, to which others can
+// be added.
+func (r *Registry[E]) Clone() *Registry[E] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &Registry[E]{entry: slices.Clone(r.entry)}
+}
+
 // Add puts a tool behind the others.
-func (r *Registry[E]) Add(t Tool[E]) error {
+func (r *Registry[E]) Add(t Tool[E]) error { return r.AddAs(t, nil) }
+
+// AddAs is Add for a tool that may stand in a registry before this one: what its
+// breaker has counted there goes on to count. before may be nil.
+func (r *Registry[E]) AddAs(t Tool[E], before *Registry[E]) error {
 	if err := t.resolve(); err != nil {
 		return err
+	}
+	var known *entry[E]
+	if before != nil {
+		known = before.find(t.Name)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if slices.ContainsFunc(r.entry, func(e *entry[E]) bool { return e.Name == t.Name }) {
 		return fmt.Errorf("there is a tool %s already", t.Name)
+	}
+	if known != nil {
+		r.entry = append(r.entry, &entry[E]{t, known.breaker})
+		return nil
 	}
 	b := gobreaker.NewTwoStepCircuitBreaker[Output](gobreaker.Settings{
 		Name: t.Name, MaxRequests: 1, Timeout: openFor,

@@ -20,6 +20,7 @@ type world struct {
 
 	late   int // attempts that run into the time-out
 	deaf   bool
+	own    bool // the handler keeps a clock of its own
 	effect bool // the effect of a late attempt happens all the same
 	done   atomic.Bool
 	probe  registry.Verdict // "" = look at done
@@ -46,7 +47,7 @@ func newTool(withProbe bool) registry.Tool[*world] {
 			w.probed.Add(1)
 			switch {
 			case w.probe != "":
-				return w.probe, registry.Output{}
+				return w.probe, registry.Text("as far as it came")
 			case w.done.Load():
 				return registry.Succeeded, registry.Text("sent")
 			}
@@ -60,6 +61,9 @@ func newTool(withProbe bool) registry.Tool[*world] {
 			w.done.Store(w.effect)
 			if w.deaf {
 				time.Sleep(time.Minute) // virtual
+			}
+			if w.own {
+				return registry.Output{}, &registry.Late{Says: "its own time was over"}
 			}
 			<-ctx.Done()
 			return registry.Output{}, ctx.Err()
@@ -102,6 +106,10 @@ func TestScenes(t *testing.T) {
 		{name: "time-out, not done", world: &world{late: 1}, want: "sent x", handled: 2, probed: 1},
 		{name: "time-out, not done, twice", world: &world{late: 2}, code: registry.Timeout, says: "nothing was done", handled: 2, probed: 2},
 		{name: "time-out, nobody knows", world: &world{late: 1, probe: registry.VerdictUnknown}, code: registry.Timeout, says: "unknown", handled: 1, probed: 1},
+		{name: "time-out, nobody knows, and what is known", world: &world{late: 1, probe: registry.VerdictUnknown}, code: registry.Timeout, says: "as far as it came", handled: 1, probed: 1},
+		{name: "own time-out, but done", world: &world{late: 1, own: true, effect: true}, want: "sent", handled: 1, probed: 1},
+		{name: "own time-out, not done", world: &world{late: 1, own: true}, want: "sent x", handled: 2, probed: 1},
+		{name: "own time-out, nobody knows", world: &world{late: 1, own: true, probe: registry.VerdictUnknown}, code: registry.Timeout, says: "its own time was over; whether it was done is unknown", handled: 1, probed: 1},
 		{name: "time-out without a probe", world: &world{late: 1}, noProbe: true, code: registry.Timeout, says: "unknown", handled: 1},
 		{name: "time-out of a handler that does not stop", world: &world{late: 1, deaf: true}, code: registry.Timeout, says: "unknown", handled: 1},
 	}
@@ -182,6 +190,31 @@ func TestBreaker(t *testing.T) {
 		require.NoError(t, call(t, r, w))
 		require.EqualValues(t, 2, w.checked.Load(), "closed again: no check")
 	})
+}
+
+// TestBreakerOutlivesItsRegistry: a registry that is made anew with the same tool
+// goes on counting; the old one is not changed.
+func TestBreakerOutlivesItsRegistry(t *testing.T) {
+	w := &world{broken: errors.New("connection refused")}
+	base, err := registry.New[*world]()
+	require.NoError(t, err)
+	var r, before *registry.Registry[*world]
+	for range 3 {
+		r = base.Clone()
+		require.NoError(t, r.AddAs(newTool(true), before))
+		require.Error(t, r.AddAs(newTool(true), before), "the name is taken")
+		var e *registry.Error
+		require.ErrorAs(t, call(t, r, w), &e)
+		require.Equal(t, registry.Execution, e.Code)
+		before = r
+	}
+	r = base.Clone()
+	require.NoError(t, r.AddAs(newTool(true), before))
+	var e *registry.Error
+	require.ErrorAs(t, call(t, r, w), &e)
+	require.Equal(t, registry.Unavailable, e.Code)
+	require.EqualValues(t, 3, w.handled.Load())
+	require.Nil(t, base.Find("send"))
 }
 
 // TestExpectedFailuresDoNotOpenTheBreaker: a file that is not there says nothing

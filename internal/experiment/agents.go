@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -184,11 +185,16 @@ func (a *Agent) find(ctx context.Context, folder string, install bool) (program,
 	defer os.RemoveAll(home)
 	cmd := exec.CommandContext(ctx, p.path, "--version")
 	cmd.Env = p.env(home)
-	out, err := cmd.CombinedOutput() // pi says it on stderr
+	var said, aside bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &aside
+	err = cmd.Run()
 	if err != nil {
 		return p, &setupError{a.Bin + " --version: " + err.Error()}
 	}
-	p.version = strings.TrimSpace(firstLines(string(out)+"\n", 1))
+	if said.Len() == 0 { // pi says it there
+		said = aside
+	}
+	p.version = strings.TrimSpace(firstLines(said.String()+"\n", 1))
 	return p, nil
 }
 

@@ -47,6 +47,8 @@ type Report struct {
 	Results   []Result         `json:"results"`
 	NotRun    []NotRun         `json:"not_run"`
 	Tasks     []TaskInfo       `json:"tasks"`
+	// Note is what has to be known of how it was measured.
+	Note string `json:"note,omitempty"`
 }
 
 // NotRun is what could not be measured, and why.
@@ -145,6 +147,9 @@ func (r *Report) takeOver(old *Report) {
 		}
 		if x.Earlier == "" {
 			x.Earlier = old.Made.Format("2 January 2006")
+			if old.Note != "" {
+				x.Earlier += ", " + old.Note
+			}
 		}
 		x.Artefacts = ""
 		r.Results = append(r.Results, x)

@@ -333,7 +333,7 @@ func TestOurs(t *testing.T) {
 // TestTakeOver: what is taken from an earlier run says so, and only agents and
 // tasks that can be compared are taken.
 func TestTakeOver(t *testing.T) {
-	old := &Report{Simulated: true, Pace: quick, Made: time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC), Floors: map[string]Floor{},
+	old := &Report{Simulated: true, Pace: quick, Note: "in a storm", Made: time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC), Floors: map[string]Floor{},
 		Tasks:   []TaskInfo{{"novel", "t", "p"}, {"edits", "t", "another prompt"}},
 		Results: []Result{{Agent: "pi", Task: "novel", OK: true, Calls: 3}, {Agent: "pi", Task: "edits", OK: true}, {Agent: barAgent, Ours: true, Task: "novel", OK: true}}}
 	dir := t.TempDir()
@@ -347,7 +347,7 @@ func TestTakeOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.takeOver(old)
-	if len(r.Results) != 1 || r.Results[0].Task != "novel" || r.Results[0].Earlier != "4 March 2026" || len(r.NotRun) != 1 || r.NotRun[0].What != "Codex" {
+	if len(r.Results) != 1 || r.Results[0].Task != "novel" || r.Results[0].Earlier != "4 March 2026, in a storm" || len(r.NotRun) != 1 || r.NotRun[0].What != "Codex" {
 		t.Errorf("taken: %+v, not run: %+v", r.Results, r.NotRun)
 	}
 	slow := quick

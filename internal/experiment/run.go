@@ -59,7 +59,7 @@ type Result struct {
 	Again int     `json:"again,omitempty"`
 
 	Artefacts string `json:"artefacts,omitempty"` // folder, relative to the report
-	Earlier   string `json:"earlier,omitempty"`   // the day, when it was not measured with the rest
+	Earlier   string `json:"earlier,omitempty"`   // the day and how, when it was not measured with the rest
 }
 
 // Seconds is a time in the model's clock.

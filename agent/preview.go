@@ -103,7 +103,7 @@ const maxPreviewOld = 64 << 10
 // place finds where an <old> stands, as the command will, but asking nobody and
 // changing nothing; nil when it is not found in one place.
 func (r *run) place(path, old string) *PreviewPlace {
-	ch, err := r.e.ws.Plan(workspace.Op{Kind: workspace.OpEdit, Path: path, Pairs: []workspace.Pair{{Old: old}}})
+	ch, err := r.e.ws.PlanPlaces(workspace.Op{Kind: workspace.OpEdit, Path: path, Pairs: []workspace.Pair{{Old: old}}})
 	if err != nil || len(ch.Edits) != 1 || ch.Target.Protected {
 		return nil
 	}

@@ -22,6 +22,8 @@ type documents struct {
 	byReal  map[string][]*document // in order of opening
 	changed chan struct{}          // closed and replaced at each change
 
+	hashes *textHashes // shared with the overlays
+
 	// parent is what an overlay lies over; gone are the real paths that it says
 	// are not there.
 	parent *documents
@@ -45,7 +47,7 @@ type diskMark struct {
 }
 
 func newDocuments() *documents {
-	return &documents{byPath: map[string]*document{}, byReal: map[string][]*document{}, changed: make(chan struct{})}
+	return &documents{byPath: map[string]*document{}, byReal: map[string][]*document{}, changed: make(chan struct{}), hashes: newTextHashes()}
 }
 
 // samePathKey makes one key of the spellings of one path: the letter of a drive
@@ -194,7 +196,9 @@ func (w *Workspace) SaveDocument(path string) {
 func (w *Workspace) CloseDocument(path string) {
 	w.docs.mu.Lock()
 	defer w.docs.mu.Unlock()
-	w.docs.removeLocked(samePathKey(filepath.Clean(path)))
+	key := samePathKey(filepath.Clean(path))
+	w.docs.removeLocked(key)
+	w.docs.hashes.forget(key)
 }
 
 func (s *documents) update(path string, change func(*document) bool) (Document, bool) {

@@ -11,7 +11,7 @@ func (w *Workspace) Overlay() *Workspace {
 		return nil
 	}
 	docs := newDocuments()
-	docs.parent, docs.gone = w.docs, map[string]bool{}
+	docs.parent, docs.gone, docs.hashes = w.docs, map[string]bool{}, w.docs.hashes
 	return &Workspace{opts: w.opts, rules: w.rules, docs: docs, inPlace: map[string]bool{}, parent: w}
 }
 
@@ -58,6 +58,7 @@ func (s *documents) removeStaged(abs string) {
 	key := samePathKey(abs)
 	delete(s.gone, key)
 	s.removeLocked(key)
+	s.hashes.forget(key)
 }
 
 // isGone reports whether an overlay hides the file.

@@ -43,6 +43,16 @@ func (w *Workspace) Plan(op Op) (*Change, error) {
 	return c, nil
 }
 
+// PlanPlaces is Plan for a write, append or edit as far as what would be replaced:
+// the text after, its hash and what follows from them are not worked out.
+func (w *Workspace) PlanPlaces(op Op) (*Change, error) {
+	c := &Change{Op: op}
+	if err := w.planEdits(c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
 // checkApproved compares the targets with those that were approved.
 func checkApproved(c *Change) *Refusal {
 	have := []string{c.Target.Abs}
@@ -78,6 +88,14 @@ func filePath(path string) *Refusal {
 
 // planText plans write, append and edit.
 func (w *Workspace) planText(c *Change) error {
+	if err := w.planEdits(c); err != nil {
+		return err
+	}
+	return w.finishText(c)
+}
+
+// planEdits finds out what a write, append or edit replaces.
+func (w *Workspace) planEdits(c *Change) error {
 	if ref := filePath(c.Op.Path); ref != nil {
 		return ref
 	}
@@ -101,16 +119,11 @@ func (w *Workspace) planText(c *Change) error {
 	}
 	switch c.Op.Kind {
 	case OpWrite:
-		err = w.planWrite(c)
+		return w.planWrite(c)
 	case OpAppend:
-		err = w.planAppend(c)
-	default:
-		err = w.planEdit(c)
+		return w.planAppend(c)
 	}
-	if err != nil {
-		return err
-	}
-	return w.finishText(c)
+	return w.planEdit(c)
 }
 
 // finishText fills in what follows from the edits.
@@ -127,6 +140,8 @@ func (w *Workspace) finishText(c *Change) error {
 		c.Kind, c.AfterHash, c.Edits = ChangeNone, c.BeforeHash, nil
 		c.Notes = append(c.Notes, "nothing to change: the file already has this text")
 		return nil
+	case c.Open:
+		c.Kind, c.AfterHash = ChangeModify, w.docs.hashes.plan(c.Before.doc, c.Before.hashed, c.Edits[0].Start, text)
 	default:
 		c.Kind, c.AfterHash = ChangeModify, HashText(text)
 	}

@@ -75,7 +75,8 @@ func (w *Workspace) Snapshot(t Target) (Snapshot, error) {
 	}
 	if d, ok := w.docs.find(t.Given, t.Abs); ok {
 		s := Snapshot{Target: t, Text: d.Text, Open: true, Version: d.Version, URI: d.URI, Dirty: d.Dirty, Exists: true, Mode: statMode(t.Abs)}
-		s.Hash = HashText(s.Text)
+		s.doc, s.hashed = d.key, w.docs.hashes.of(d.key, d.Text)
+		s.Hash = s.hashed.hash
 		return s, nil
 	}
 	s, ref := w.snapshotDisk(t, w.opts.MaxFile)

@@ -81,6 +81,9 @@ type Snapshot struct {
 	// InPlace: the file cannot be replaced by a rename (several hard links, a
 	// mount point) and will be written in place.
 	InPlace bool
+
+	doc    string // key of the open document
+	hashed hashed // Text, when it is that document's
 }
 
 // OpKind names an operation on files.

@@ -107,8 +107,9 @@ func (s *source) find(w want) found {
 func (s *source) findExact(w want) found {
 	f := found{rung: RungExact}
 	line, counted := 1, 0
+	old := newNeedle(s.lf, w.old)
 	for at := 0; ; {
-		i := strings.Index(s.lf[at:], w.old)
+		i := old.index(s.lf[at:])
 		if i < 0 {
 			return f
 		}

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"strings"
+	"sync"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -51,6 +52,7 @@ type source struct {
 	view
 	lines []string // of the LF view, with line breaks; made when needed
 	offs  []int
+	memo  *findMemo // nil: nothing is remembered
 }
 
 func newSource(raw string) *source { return &source{view: newView(raw)} }
@@ -71,8 +73,41 @@ type want struct {
 	near int
 }
 
-// find goes down the ladder.
+// findMemo remembers what was found last: an edit is looked for when its old text
+// has arrived, for its preview, and again when it is complete.
+type findMemo struct {
+	mu    sync.Mutex // guards what follows
+	raw   string
+	want  want
+	found found
+}
+
+func (m *findMemo) get(raw string, w want) (found, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.found, m.want == w && w.old != "" && m.raw == raw
+}
+
+func (m *findMemo) put(raw string, w want, f found) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.raw, m.want, m.found = raw, w, f
+}
+
+// find goes down the ladder. What it returns is not to be written to.
 func (s *source) find(w want) found {
+	if s.memo == nil {
+		return s.search(w)
+	}
+	f, ok := s.memo.get(s.raw, w)
+	if !ok {
+		f = s.search(w)
+		s.memo.put(s.raw, w, f)
+	}
+	return f
+}
+
+func (s *source) search(w want) found {
 	f := s.findExact(w)
 	if len(f.places) > 0 {
 		return f

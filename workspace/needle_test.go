@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -24,6 +25,41 @@ func TestNeedle(t *testing.T) {
 		}
 		if got, want := newNeedle(s, old).index(s), strings.Index(s, old); got != want {
 			t.Fatalf("%q in %q: %d, want %d", old, s, got, want)
+		}
+	}
+}
+
+// TestFindIsRemembered: what was found in an open document is used again only for
+// the same question about the same text.
+func TestFindIsRemembered(t *testing.T) {
+	dir := tree(t, map[string]string{"a.txt": ""})
+	w := newSpace(t, dir, Options{})
+	for i, c := range []struct {
+		text, old string
+		all       bool
+		line      int
+		at        int // of the first edit; -1: refused
+	}{
+		{"one\ntwo\n", "two", false, 0, 4},
+		{"one\ntwo\n", "two", false, 0, 4},
+		{"two\none\n", "two", false, 0, 0},
+		{"two\none\n", "one", false, 0, 4},
+		{"two\ntwo\n", "two", false, 0, -1},
+		{"two\ntwo\n", "two", true, 0, 0},
+		{"two\ntwo\n", "two", false, 0, -1},
+	} {
+		w.OpenDocument(Document{Path: filepath.Join(dir, "a.txt"), Version: int32(i), Text: c.text})
+		op := Op{Kind: OpEdit, Path: "a.txt", Pairs: []Pair{{c.old, "2"}}, All: c.all, Line: c.line}
+		for range 2 {
+			_, _ = w.PlanPlaces(op)
+			ch, err := w.Plan(op)
+			at := -1
+			if err == nil {
+				at = ch.Edits[0].Start
+			}
+			if at != c.at {
+				t.Errorf("row %d: at %d, want %d: %v", i, at, c.at, err)
+			}
 		}
 	}
 }

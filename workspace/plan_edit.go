@@ -30,6 +30,9 @@ func (w *Workspace) planEdit(c *Change) error {
 		return w.missing(c.Target, "there is nothing to edit; tf-write creates it")
 	}
 	src := newSource(c.Before.Text)
+	if c.Open {
+		src.memo = &w.lastFind
+	}
 	var spots []spot
 	for i, pair := range op.Pairs {
 		label := ""

@@ -28,6 +28,8 @@ type Workspace struct {
 
 	parent *Workspace // of an overlay; see Overlay
 
+	lastFind findMemo // in an open document
+
 	// faults lets tests play a disk that is full; nil fields do nothing.
 	faults faults
 

@@ -86,6 +86,7 @@ type Engine struct {
 
 	writes       map[string]time.Time // own changes of protected paths
 	ledgerOpened bool
+	toldLedger   string // what was told about the ledger's file
 	uncertain    map[*workspace.Change]uncertainEdit
 	untrusted    map[string]string         // path → what was told about it
 	toldProfiles bool                      // what is wrong in the user's profiles
@@ -132,9 +133,7 @@ func New(o Options) *Engine {
 		for _, s := range led.Settled() {
 			e.notice(fmt.Sprintf("an earlier run ended in the middle of %s %s: %s", s.Tool, s.Path, s.Reason))
 		}
-		if aside := led.Aside(); aside != "" {
-			e.notice("the ledger was damaged and is kept as " + aside + "; a new one was begun")
-		}
+		e.tellOf(led)
 		return led, nil
 	})
 	return e
@@ -241,7 +240,27 @@ func (e *Engine) session(id string) *session {
 
 func (e *Engine) finish(r *run) {
 	r.close()
+	e.mu.Lock()
+	opened := e.ledgerOpened
+	e.mu.Unlock()
+	if opened {
+		if led, err := e.openLedger(); err == nil {
+			e.tellOf(led)
+		}
+	}
 	e.release(r)
+}
+
+// tellOf tells, once, how the ledger was found, by its opening or in use.
+func (e *Engine) tellOf(led *ledger.Ledger) {
+	notice := led.Notice()
+	e.mu.Lock()
+	known := e.toldLedger == notice
+	e.toldLedger = notice
+	e.mu.Unlock()
+	if !known {
+		e.notice(notice)
+	}
 }
 
 // release frees the session, before the last event is told: whoever hears it

@@ -193,7 +193,10 @@ func (l *Ledger) describe(err error) error {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return storeError(l.path, "be written", err)
+	if damaged(err) {
+		markSuspect(l.Path())
+	}
+	return storeError(l.Path(), "be written", err)
 }
 
 // takeStaged makes room for an intent whose key is taken: by the same command,

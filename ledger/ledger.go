@@ -45,32 +45,33 @@ type Options struct {
 // Ledger is one open ledger. It may be used by several goroutines, and several
 // processes may have the same ledger open.
 type Ledger struct {
-	o     Options
-	path  string
-	aside string
-	log   *slog.Logger
-	now   func() time.Time
+	o    Options
+	file string // where the ledger's file is looked for first
+	log  *slog.Logger
+	now  func() time.Time
 
-	db      *sql.DB // the writing connection's
+	db      *sql.DB // the writing connection's; this and the next are the leader's
 	tx      *txn
 	w       *writer
 	settled []Settlement
 
-	readOnce sync.Once
-	readDB   *sql.DB
-	readErr  error
-
-	mu     sync.Mutex // guards the fields below
-	owner  *owner     // nil until the first effect is announced
-	live   map[string]map[Key]Status
-	closed bool
+	mu      sync.Mutex // guards the fields below
+	path    string     // of the file in use
+	aside   string
+	notice  string
+	renewed bool
+	readDB  *sql.DB   // nil until something is read
+	oldRead []*sql.DB // of files that were replaced while they were in use
+	owner   *owner    // nil until the first effect is announced
+	live    map[string]map[Key]Status
+	closed  bool
 }
 
 // Open opens or creates the ledger in o.Dir and settles the intents of dead
 // owners. A damaged file is kept aside under another name (see Aside) and a
 // new one is started.
 func Open(ctx context.Context, o Options) (*Ledger, error) {
-	l := &Ledger{o: o, path: filepath.Join(o.Dir, fileName), log: o.Log, now: o.Now, live: map[string]map[Key]Status{}}
+	l := &Ledger{o: o, file: filepath.Join(o.Dir, fileName), path: filepath.Join(o.Dir, fileName), log: o.Log, now: o.Now, live: map[string]map[Key]Status{}}
 	if o.Dir == "" {
 		return nil, errors.New("ledger: no folder given")
 	}
@@ -97,26 +98,40 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		return nil, err
 	}
 	defer unlock()
-	conn, err := l.openFile(ctx)
-	if err != nil {
+	if err := l.openSettled(ctx); err != nil {
 		return nil, err
 	}
-	l.tx = newTxn(conn)
-	l.settled, err = l.settleDead(ctx)
-	if err == nil {
-		err = writable(ctx, conn)
-	}
-	if err == nil {
-		l.tidyAfterCrash()
-	}
-	if err != nil {
-		l.closeConn()
-		return nil, storeError(l.path, "be settled", err)
-	}
+	l.tidyAfterCrash()
 	l.w = newWriter(l.path, l.tx, l.log, o.FlushAfter)
+	l.w.renew = l.renew
 	l.w.unsaved = l.logSize()
 	l.w.logged = l.w.unsaved
 	return l, nil
+}
+
+// openSettled opens the file and settles what dead owners left open in it. When
+// damage shows only there, the file is kept aside like one in which it shows at
+// once.
+func (l *Ledger) openSettled(ctx context.Context) error {
+	for again := false; ; again = true {
+		conn, err := l.openFile(ctx)
+		if err != nil {
+			return err
+		}
+		l.tx = newTxn(conn)
+		l.settled, err = l.settleDead(ctx)
+		if err == nil {
+			err = writable(ctx, conn)
+		}
+		if err == nil {
+			return nil
+		}
+		l.closeConn()
+		if again || !damaged(err) {
+			return storeError(l.path, "be settled", err)
+		}
+		markSuspect(l.path)
+	}
 }
 
 // markLag is how many rows of the chain may stand behind the mark of open
@@ -146,37 +161,8 @@ func (l *Ledger) logSize() int64 {
 	return fi.Size()
 }
 
-// openFile opens the file, or keeps a damaged one aside and begins a new one.
-func (l *Ledger) openFile(ctx context.Context) (conn *sql.Conn, err error) {
-	l.db, conn, err = openWriter(ctx, l.path, l.o.Workspace, l.now())
-	if err == nil && l.suspected() {
-		if err = check(ctx, conn); err != nil {
-			_ = conn.Close()
-			_ = l.db.Close()
-		}
-		_ = os.Remove(l.path + suspectSuffix)
-	}
-	if err == nil || !damaged(err) {
-		return conn, err
-	}
-	cause := err
-	if l.aside, err = setAside(l.path, l.now()); err != nil {
-		return nil, err
-	}
-	l.log.Error("the ledger was damaged: it was kept aside and a new one was begun", "path", l.path, "kept", l.aside, "err", cause)
-	l.db, conn, err = openWriter(ctx, l.path, l.o.Workspace, l.now())
-	return conn, err
-}
-
 // Settled lists what Open decided about intents of dead owners.
 func (l *Ledger) Settled() []Settlement { return slices.Clone(l.settled) }
-
-// Aside is the path under which a damaged ledger was kept by Open; "" when the
-// ledger was sound. People should be told about it.
-func (l *Ledger) Aside() string { return l.aside }
-
-// Path is the path of the ledger's file.
-func (l *Ledger) Path() string { return l.path }
 
 // Flush commits, durably, all that waits.
 func (l *Ledger) Flush(ctx context.Context) error {
@@ -197,10 +183,7 @@ func (l *Ledger) Close() error {
 	l.mu.Unlock()
 
 	err := l.w.close()
-	l.readOnce.Do(func() { l.readErr = ErrClosed })
-	if l.readDB != nil {
-		_ = l.readDB.Close()
-	}
+	l.closeReaders()
 	l.closeConn()
 	if own != nil {
 		own.release()

@@ -56,7 +56,7 @@ func (l *Ledger) Prune(ctx context.Context, age time.Duration, size int64) (Prun
 	}
 	if res.Runs > 0 {
 		if err := l.w.do(ctx, &op{outside: vacuum}); err != nil {
-			l.log.Info("ledger: the space of pruned runs is given back later", "path", l.path, "err", err)
+			l.log.Info("ledger: the space of pruned runs is given back later", "path", l.Path(), "err", err)
 		}
 	}
 	res.BytesAfter = l.fileSize()
@@ -65,7 +65,7 @@ func (l *Ledger) Prune(ctx context.Context, age time.Duration, size int64) (Prun
 
 func (l *Ledger) fileSize() (n int64) {
 	for _, suffix := range []string{"", "-wal"} {
-		if fi, err := os.Stat(l.path + suffix); err == nil {
+		if fi, err := os.Stat(l.Path() + suffix); err == nil {
 			n += fi.Size()
 		}
 	}

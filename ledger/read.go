@@ -85,8 +85,30 @@ func (l *Ledger) reader(ctx context.Context) (*sql.DB, error) {
 	if err := l.flushNow(ctx); err != nil {
 		return nil, err
 	}
-	l.readOnce.Do(func() { l.readDB, l.readErr = openReader(l.path) })
-	return l.readDB, l.readErr
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, ErrClosed
+	}
+	if l.readDB == nil {
+		db, err := openReader(l.path)
+		if err != nil {
+			return nil, err
+		}
+		l.readDB = db
+	}
+	return l.readDB, nil
+}
+
+func (l *Ledger) closeReaders() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, db := range append(l.oldRead, l.readDB) {
+		if db != nil {
+			_ = db.Close()
+		}
+	}
+	l.readDB, l.oldRead = nil, nil
 }
 
 // failed words an error of reading.
@@ -98,12 +120,12 @@ func (l *Ledger) failed(ctx context.Context, err error) error {
 		return cerr
 	}
 	if damaged(err) {
-		markSuspect(l.path)
+		markSuspect(l.Path())
 	}
 	if l.isClosed() {
 		return ErrClosed
 	}
-	return storeError(l.path, "be read", err)
+	return storeError(l.Path(), "be read", err)
 }
 
 func (l *Ledger) isClosed() bool {

@@ -336,6 +336,6 @@ func (l *Ledger) flushNow(ctx context.Context) error {
 	if err == nil || errors.Is(err, ErrClosed) || ctx.Err() != nil {
 		return err
 	}
-	l.log.Warn("ledger: reading without the latest entries", "path", l.path, "err", err)
+	l.log.Warn("ledger: reading without the latest entries", "path", l.Path(), "err", err)
 	return nil
 }

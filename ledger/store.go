@@ -76,6 +76,9 @@ func syncDir(dir string) {
 func createFile(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
+		if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
+			return errNoFile
+		}
 		if fi, err := os.Stat(path); err == nil && runtime.GOOS != "windows" && fi.Mode().Perm()&0o077 != 0 {
 			return os.Chmod(path, 0o600)
 		}
@@ -112,10 +115,11 @@ func openWriter(ctx context.Context, path, workspace string, now time.Time) (*sq
 	return nil, nil, storeError(path, "open", err)
 }
 
-// errNewer and errForeign are reasons not to use a file as it is.
+// errNewer, errForeign and errNoFile are reasons not to use a file as it is.
 var (
 	errNewer   = errors.New("written by a newer version")
 	errForeign = errors.New("not a ledger of ThinkFlow")
+	errNoFile  = errors.New("not a file")
 )
 
 func prepareFile(ctx context.Context, conn *sql.Conn, workspace string, now time.Time) error {
@@ -227,7 +231,7 @@ func openReader(path string) (*sql.DB, error) {
 // damaged tells whether an error means that the file cannot be trusted.
 func damaged(err error) bool {
 	var ec errCheck
-	if errors.Is(err, errForeign) || errors.As(err, &ec) {
+	if errors.Is(err, errForeign) || errors.Is(err, errNoFile) || errors.As(err, &ec) {
 		return true
 	}
 	switch sqliteCode(err) {
@@ -320,8 +324,8 @@ func fromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
 // in use: the next opening checks all of it, which takes long for large ones.
 const suspectSuffix = ".suspect"
 
-func (l *Ledger) suspected() bool {
-	_, err := os.Lstat(l.path + suspectSuffix)
+func suspected(path string) bool {
+	_, err := os.Lstat(path + suspectSuffix)
 	return err == nil
 }
 

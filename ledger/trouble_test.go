@@ -133,16 +133,123 @@ func TestDamageMetInUse(t *testing.T) {
 	must(t, l.Intent(ctx, Intent{Key: key("r", 1, 1), Tool: "tf-bash"}))
 }
 
+// The ledger of a newer version stays as it is; work goes on beside it, and the
+// newer version finds its own again.
 func TestNewerVersionIsLeftAlone(t *testing.T) {
 	dir := t.TempDir()
 	filled(t, dir, 1)
 	tamper(t, dir, "PRAGMA user_version = 999")
-	_, err := Open(ctx, Options{Dir: dir})
-	if err == nil || !strings.Contains(err.Error(), "newer version") {
-		t.Fatalf("got %v", err)
+	path := filepath.Join(dir, fileName)
+	before, err := os.ReadFile(path)
+	must(t, err)
+	for round := range 2 {
+		l := openAt(t, dir)
+		if !strings.Contains(l.Notice(), "newer version") || !strings.Contains(l.Notice(), path) || l.Aside() != "" || l.Path() == path {
+			t.Fatalf("says %q, works with %s", l.Notice(), l.Path())
+		}
+		must(t, l.Intent(ctx, Intent{Key: key("r", 1, 1+round), Tool: "tf-bash"}))
+		must(t, l.Outcome(Outcome{Key: key("r", 1, 1+round), Status: StatusApplied}))
+		cmds, err := l.List(ctx, Filter{})
+		must(t, err)
+		if len(cmds) != 1+round {
+			t.Errorf("round %d: %d commands", round, len(cmds))
+		}
+		verify(t, l)
+		must(t, l.Close())
 	}
-	if all, _ := filepath.Glob(filepath.Join(dir, "*.damaged-*")); len(all) != 0 {
-		t.Errorf("kept aside: %v", all)
+	after, err := os.ReadFile(path)
+	must(t, err)
+	if string(before) != string(after) {
+		t.Error("the newer ledger was changed")
+	}
+	tamper(t, dir, fmt.Sprintf("PRAGMA user_version = %d", len(migrations)))
+	if l := openAt(t, dir); l.Notice() != "" || l.Path() != path {
+		t.Errorf("says %q, works with %s", l.Notice(), l.Path())
+	}
+}
+
+// Damage that a command meets while the ledger is in use does not stop it: the
+// file is kept aside there and then, and the command is in the new one.
+func TestDamageMetByACommand(t *testing.T) {
+	dir := t.TempDir()
+	filled(t, dir, 200)
+	path := filepath.Join(dir, fileName)
+	l := openAt(t, dir)
+	_, err := l.List(ctx, Filter{Last: 1})
+	must(t, err)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	must(t, err)
+	fi, err := f.Stat()
+	must(t, err)
+	for off := int64(4096); off < fi.Size(); off += 4096 {
+		_, err = f.WriteAt([]byte(strings.Repeat("\xff", 4096)), off)
+		must(t, err)
+	}
+	must(t, f.Close())
+	must(t, l.w.do(ctx, &op{outside: func(tx *txn) error { // no page is remembered
+		_, err := tx.conn.ExecContext(bg, "PRAGMA shrink_memory")
+		return err
+	}}))
+	must(t, l.Intent(ctx, Intent{Key: key("r2", 1, 1), Tool: "tf-bash"}))
+	if l.Aside() == "" || !strings.Contains(l.Notice(), "damaged") {
+		t.Fatalf("says %q", l.Notice())
+	}
+	if _, err := os.Stat(l.Aside()); err != nil {
+		t.Error(err)
+	}
+	cmds, err := l.List(ctx, Filter{})
+	must(t, err)
+	if len(cmds) != 1 || cmds[0].Run != "r2" {
+		t.Errorf("%+v", cmds)
+	}
+	verify(t, l)
+}
+
+// What is in the file's place and beside it, in each state that a crash, a full
+// disk or a hand can leave it in.
+func TestWhatIsBesideTheFile(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		damage func(t *testing.T, path string)
+		kept   bool
+	}{
+		{"a folder in its place", func(t *testing.T, path string) {
+			must(t, os.Remove(path))
+			must(t, os.Mkdir(path, 0o755))
+			must(t, os.WriteFile(filepath.Join(path, "x"), nil, 0o600))
+		}, true},
+		{"no shared memory", func(t *testing.T, path string) { _ = os.Remove(path + "-shm") }, false},
+		{"garbage for shared memory", func(t *testing.T, path string) {
+			must(t, os.WriteFile(path+"-shm", []byte(strings.Repeat("garbage ", 4096)), 0o600))
+		}, false},
+		{"garbage for a log", func(t *testing.T, path string) {
+			must(t, os.WriteFile(path+"-wal", []byte(strings.Repeat("garbage ", 4096)), 0o600))
+		}, false},
+		{"the log of another file", func(t *testing.T, path string) {
+			other := t.TempDir()
+			l := openAt(t, other)
+			must(t, l.Intent(ctx, Intent{Key: key("other", 1, 1), Tool: "tf-bash"}))
+			wal, err := os.ReadFile(filepath.Join(other, fileName+"-wal"))
+			must(t, err)
+			must(t, os.WriteFile(path+"-wal", wal[:len(wal)/2], 0o600))
+		}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			filled(t, dir, 20)
+			c.damage(t, filepath.Join(dir, fileName))
+			l := openAt(t, dir)
+			if (l.Aside() != "") != c.kept {
+				t.Fatalf("kept: %q", l.Aside())
+			}
+			must(t, l.Intent(ctx, Intent{Key: key("r2", 1, 1), Tool: "tf-bash"}))
+			cmds, err := l.List(ctx, Filter{})
+			must(t, err)
+			if want := map[bool]int{true: 1, false: 21}[c.kept]; len(cmds) != want {
+				t.Errorf("%d commands", len(cmds))
+			}
+			verify(t, l)
+		})
 	}
 }
 

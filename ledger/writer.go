@@ -73,6 +73,8 @@ type writer struct {
 	tx   *txn
 	log  *slog.Logger
 	wait time.Duration
+	// renew replaces a damaged file by a new one; nil = there is no other.
+	renew func() (*txn, error)
 
 	mu      sync.Mutex // guards the fields below
 	room    *sync.Cond // on mu: the queue shrank, or the leader is done, or closing, or failing
@@ -339,7 +341,7 @@ func (w *writer) commit(ops []*op, run func(func(*txn) error) error, closing boo
 		w.answer(ops)
 		return true
 	}
-	err := run(func(t *txn) error {
+	all := func(t *txn) error {
 		for _, o := range ops {
 			if o.apply == nil {
 				continue
@@ -349,7 +351,16 @@ func (w *writer) commit(ops []*op, run func(func(*txn) error) error, closing boo
 			}
 		}
 		return nil
-	})
+	}
+	err := run(all)
+	if damaged(err) && w.renew != nil {
+		if tx, rerr := w.renew(); rerr == nil {
+			w.tx = tx
+			err = w.patiently(all)
+		} else {
+			w.log.Error("ledger: the damaged file could not be replaced", "path", w.path, "err", rerr)
+		}
+	}
 	w.unsaved += int64(size) + commitBytes
 	w.logged += int64(size) + commitBytes
 	w.written = true

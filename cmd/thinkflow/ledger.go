@@ -67,8 +67,8 @@ func (f *ledgerFlags) open(a *app) (*ledger.Ledger, error) {
 	for _, s := range led.Settled() {
 		fmt.Fprintf(a.stderr, "thinkflow: settled %s %s: %s (%s)\n", s.Tool, term.VisibleName(s.Path), s.Status, term.Visible(s.Reason))
 	}
-	if aside := led.Aside(); aside != "" {
-		fmt.Fprintf(a.stderr, "thinkflow: the ledger was damaged; it is kept as %s, and a new one was begun\n", aside)
+	if notice := led.Notice(); notice != "" {
+		fmt.Fprintln(a.stderr, "thinkflow:", term.Visible(notice))
 	}
 	return led, nil
 }

@@ -38,6 +38,10 @@ type Options struct {
 	// changed: the caller leaves them out.
 	Redact     func(string) string
 	RedactJSON func([]byte) []byte
+	// KeepFor and KeepBytes bound what is kept, as Prune does, by itself and in
+	// the background: see retain.go. 0 sets no bound.
+	KeepFor   time.Duration
+	KeepBytes int64
 	// FlushAfter is how long outcomes may wait for a commit; 0 = 200 ms.
 	FlushAfter time.Duration
 }
@@ -54,6 +58,9 @@ type Ledger struct {
 	tx      *txn
 	w       *writer
 	settled []Settlement
+
+	retainTimer   *time.Timer
+	stopRetention func(own bool) // nil = there is none
 
 	mu      sync.Mutex // guards the fields below
 	path    string     // of the file in use
@@ -106,6 +113,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	l.w.renew = l.renew
 	l.w.unsaved = l.logSize()
 	l.w.logged = l.w.unsaved
+	l.startRetention()
 	return l, nil
 }
 
@@ -173,6 +181,13 @@ func (l *Ledger) Flush(ctx context.Context) error {
 // outcome are settled by the next Open.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
+	if stop := l.stopRetention; stop != nil {
+		own := l.owner != nil
+		l.stopRetention = nil
+		l.mu.Unlock()
+		stop(own)
+		l.mu.Lock()
+	}
 	if l.closed {
 		l.mu.Unlock()
 		return nil

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -81,22 +82,40 @@ func vacuum(t *txn) error {
 	return err
 }
 
+// candidates are the runs that may go, oldest last word first: those that still
+// run, wait or are uncertain are not among them. It reads all of the ledger.
+const candidates = `SELECT r.n, max(r.ended, coalesce(e.last, 0)) AS last, coalesce(e.size, 0) + coalesce(c.size, 0) + coalesce(k.size, 0)
+	FROM runs r
+	LEFT JOIN (SELECT run, sum(length(data)) AS size FROM checkpoints GROUP BY run) k ON k.run = r.n
+	LEFT JOIN (SELECT run, max(at) AS last, sum(length(type) + coalesce(length(body), 0) + 120) AS size FROM events GROUP BY run) e
+		ON e.run = r.n
+	LEFT JOIN (SELECT c.run, sum(200 + coalesce(u.size, 0) + coalesce(x.size, 0)) AS size,
+			sum(c.status IN ('intent', 'staged', 'uncertain')) AS open
+		FROM commands c LEFT JOIN blobs u ON u.n = c.undo LEFT JOIN blobs x ON x.n = c.content GROUP BY c.run) c
+		ON c.run = r.n
+	WHERE r.ended IS NOT NULL AND r.state <> 'suspended' AND coalesce(c.open, 0) = 0
+	ORDER BY last, r.n`
+
+// usedQuery is the size of the pages in use, in bytes.
+const usedQuery = `SELECT (a.page_count - b.freelist_count) * c.page_size
+	FROM pragma_page_count a, pragma_freelist_count b, pragma_page_size c`
+
 // victims lists the runs to remove, oldest last word first.
 func (t *txn) victims(at int64, age time.Duration, size int64) ([]int64, error) {
-	rows, err := t.query(`SELECT r.n, max(r.ended, coalesce(e.last, 0)) AS last, coalesce(e.size, 0) + coalesce(c.size, 0) + coalesce(k.size, 0)
-		FROM runs r
-		LEFT JOIN (SELECT run, sum(length(data)) AS size FROM checkpoints GROUP BY run) k ON k.run = r.n
-		LEFT JOIN (SELECT run, max(at) AS last, sum(length(type) + coalesce(length(body), 0) + 120) AS size FROM events GROUP BY run) e
-			ON e.run = r.n
-		LEFT JOIN (SELECT c.run, sum(200 + coalesce(u.size, 0) + coalesce(x.size, 0)) AS size,
-				sum(c.status IN ('intent', 'staged', 'uncertain')) AS open
-			FROM commands c LEFT JOIN blobs u ON u.n = c.undo LEFT JOIN blobs x ON x.n = c.content GROUP BY c.run) c
-			ON c.run = r.n
-		WHERE r.ended IS NOT NULL AND r.state <> 'suspended' AND coalesce(c.open, 0) = 0
-		ORDER BY last, r.n`)
+	var used int64
+	if _, err := t.one(usedQuery, nil, &used); err != nil {
+		return nil, err
+	}
+	rows, err := t.query(candidates)
 	if err != nil {
 		return nil, err
 	}
+	return chooseVictims(rows, used, at, age, size)
+}
+
+// chooseVictims takes rows of candidates as long as they are too old or there is
+// too much.
+func chooseVictims(rows *sql.Rows, used, at int64, age time.Duration, size int64) ([]int64, error) {
 	defer rows.Close()
 	type candidate struct{ n, last, size int64 }
 	var all []candidate
@@ -108,10 +127,6 @@ func (t *txn) victims(at int64, age time.Duration, size int64) ([]int64, error) 
 		all = append(all, c)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	used, err := t.usedBytes()
-	if err != nil {
 		return nil, err
 	}
 	var victims []int64
@@ -126,36 +141,18 @@ func (t *txn) victims(at int64, age time.Duration, size int64) ([]int64, error) 
 	return victims, nil
 }
 
-// usedBytes is the size of the pages in use.
-func (t *txn) usedBytes() (int64, error) {
-	var pages, free, size int64
-	_, err := t.one("SELECT a.page_count, b.freelist_count, c.page_size FROM pragma_page_count a, pragma_freelist_count b, pragma_page_size c", nil, &pages, &free, &size)
-	return (pages - free) * size, err
-}
-
 func (t *txn) prune(victims []int64, at int64, res *PruneResult) error {
 	t.forget()
 	sessions := map[string]bool{}
 	for _, run := range victims {
-		var session string
-		if _, err := t.one("SELECT session FROM runs WHERE n = ?", []any{run}, &session); err != nil {
-			return err
-		}
-		sessions[session] = true
-		n, err := t.exec("DELETE FROM commands WHERE run = ?", run)
+		session, err := t.pruneRun(run, res)
 		if err != nil {
 			return err
 		}
-		res.Commands += int(n)
-		for _, q := range []string{"DELETE FROM turns WHERE run = ?", "DELETE FROM loose WHERE run = ?", "DELETE FROM checkpoints WHERE run = ?", "DELETE FROM runs WHERE n = ?"} {
-			if _, err := t.exec(q, run); err != nil {
-				return err
-			}
-		}
-		res.Runs++
+		sessions[session] = true
 	}
 	for id := range sessions {
-		if _, err := t.exec("DELETE FROM sessions WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE session = ?1)", id); err != nil {
+		if err := t.pruneSession(id); err != nil {
 			return err
 		}
 	}
@@ -168,17 +165,57 @@ func (t *txn) prune(victims []int64, at int64, res *PruneResult) error {
 	return t.pruneChain(at, res)
 }
 
+// pruneRun removes what is known of a run, but for its rows in the chain and its
+// texts.
+func (t *txn) pruneRun(run int64, res *PruneResult) (session string, err error) {
+	if _, err := t.one("SELECT session FROM runs WHERE n = ?", []any{run}, &session); err != nil {
+		return "", err
+	}
+	n, err := t.exec("DELETE FROM commands WHERE run = ?", run)
+	if err != nil {
+		return "", err
+	}
+	res.Commands += int(n)
+	for _, q := range []string{"DELETE FROM turns WHERE run = ?", "DELETE FROM loose WHERE run = ?", "DELETE FROM checkpoints WHERE run = ?", "DELETE FROM runs WHERE n = ?"} {
+		if _, err := t.exec(q, run); err != nil {
+			return "", err
+		}
+	}
+	res.Runs++
+	return session, nil
+}
+
+func (t *txn) pruneSession(id string) error {
+	_, err := t.exec("DELETE FROM sessions WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE session = ?1)", id)
+	return err
+}
+
 // pruneChain removes the rows before the first one that a kept run needs, and
 // the bodies of the removed runs' other rows.
 func (t *txn) pruneChain(at int64, res *PruneResult) error {
-	through := t.seq
-	var first *int64
-	if _, err := t.one("SELECT min(n) FROM runs", nil, &first); err != nil {
+	through, err := t.prunable()
+	if err != nil {
 		return err
 	}
-	if first != nil {
-		through = *first - 1
+	n, err := t.dropBodies(through)
+	if err != nil {
+		return err
 	}
+	res.Events += n
+	return t.cutChain(at, through, res)
+}
+
+// prunable is the number of the last row before the first one that a run needs.
+func (t *txn) prunable() (int64, error) {
+	var first *int64
+	if _, err := t.one("SELECT min(n) FROM runs", nil, &first); err != nil || first == nil {
+		return t.seq, err
+	}
+	return *first - 1, nil
+}
+
+// cutChain removes the rows up to through, and says so in the chain.
+func (t *txn) cutChain(at, through int64, res *PruneResult) error {
 	var hash []byte
 	removed, err := t.one("SELECT hash FROM events WHERE seq = ?", []any{through}, &hash)
 	if err != nil {
@@ -190,7 +227,7 @@ func (t *txn) pruneChain(at int64, res *PruneResult) error {
 		if err != nil {
 			return err
 		}
-		res.Events = int(n)
+		res.Events += int(n)
 		for k, v := range map[string]string{"anchor_seq": strconv.FormatInt(through, 10), "anchor_hash": p.Hash} {
 			if _, err := t.exec("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", k, v); err != nil {
 				return err
@@ -199,11 +236,6 @@ func (t *txn) pruneChain(at int64, res *PruneResult) error {
 	} else if p.Through, p.Hash, err = t.oldAnchor(); err != nil {
 		return err
 	}
-	n, err := t.dropBodies()
-	if err != nil {
-		return err
-	}
-	res.Events += n
 	p.Events = res.Events
 	_, err = t.append(row{at: at, typ: EventPrune, body: body(p)})
 	return err
@@ -219,9 +251,10 @@ func (t *txn) oldAnchor() (int64, string, error) {
 	return seq, hex.EncodeToString(hash[:]), err
 }
 
-// dropBodies replaces the bodies of removed runs' rows by their digests.
-func (t *txn) dropBodies() (int, error) {
-	rows, err := t.query("SELECT seq, body FROM events WHERE body IS NOT NULL AND run > 0 AND run NOT IN (SELECT n FROM runs)")
+// dropBodies replaces the bodies of removed runs' rows behind one by their
+// digests.
+func (t *txn) dropBodies(after int64) (int, error) {
+	rows, err := t.query("SELECT seq, body FROM events WHERE seq > ? AND body IS NOT NULL AND run > 0 AND run NOT IN (SELECT n FROM runs)", after)
 	if err != nil {
 		return 0, err
 	}

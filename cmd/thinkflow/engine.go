@@ -62,7 +62,9 @@ func assemble(p parts) (*agent.Engine, *workspace.Workspace, error) {
 	engine := agent.New(agent.Options{
 		Config: p.cfg, Model: newModel(&p.cfg, p.log), Workspace: ws,
 		Ledger: func(ctx context.Context) (*ledger.Ledger, error) {
-			return openLedger(ctx, state, p.roots[0].Dir, p.log, safe)
+			o := ledgerOptions(state, p.roots[0].Dir, p.log, safe)
+			o.KeepFor, o.KeepBytes = p.cfg.LedgerAge, int64(p.cfg.LedgerSize)
+			return ledger.Open(ctx, o)
 		},
 		Trust:  trust.Open(own[0], nil),
 		Shell:  shell(&p.cfg, state),
@@ -123,10 +125,14 @@ func stateDir(c *config.Config, dir string) (string, error) {
 }
 
 func openLedger(ctx context.Context, state, dir string, log *slog.Logger, safe *redact.Redactor) (*ledger.Ledger, error) {
-	return ledger.Open(ctx, ledger.Options{
+	return ledger.Open(ctx, ledgerOptions(state, dir, log, safe))
+}
+
+func ledgerOptions(state, dir string, log *slog.Logger, safe *redact.Redactor) ledger.Options {
+	return ledger.Options{
 		Redact: safe.String, RedactJSON: safe.JSON,
 		Dir: state, Workspace: dir, Probe: workspace.ProbeFile, RemoveTemp: workspace.RemoveTemp, Log: log,
-	})
+	}
 }
 
 // folder checks that dir is a folder and makes it absolute; "" is the working

@@ -186,6 +186,9 @@ type Config struct {
 	LogFormat LogFormat `key:"log_format" env:"THINKFLOW_LOG_FORMAT" default:"auto" enum:"auto,text,json" doc:"Form of the log: auto is one JSON object a line in a log_file and text on standard error."`
 	LogFile   string    `key:"log_file" env:"THINKFLOW_LOG_FILE" scope:"machine" doc:"File for the log; standard error when empty."`
 	StateDir  string    `key:"state_dir" env:"THINKFLOW_STATE_DIR" scope:"machine" doc:"Folder for ledgers. Default: $XDG_STATE_HOME/thinkflow, ~/.local/state/thinkflow, or what the operating system has in its place."`
+	// LedgerAge and LedgerSize are ledger.Options.KeepFor and KeepBytes.
+	LedgerAge  time.Duration `key:"ledger_age" env:"THINKFLOW_LEDGER_AGE" default:"4320h" min:"0" scope:"machine" doc:"How long the ledger keeps a run after its last word. Older ones are removed by themselves, in the background, once a day; the hash chain stays whole. Runs that wait for an answer or a review are kept. 0 keeps all. thinkflow ledger prune removes at once."`
+	LedgerSize int           `key:"ledger_size" env:"THINKFLOW_LEDGER_SIZE" default:"1GiB" min:"0" unit:"bytes" scope:"machine" doc:"Size of the ledger of one workspace from which the oldest runs are removed in the same way; 0 sets no bound."`
 
 	// APIKey is resolved by Load from KeyEnv, KeyFile and the key ring; it is not
 	// a setting.

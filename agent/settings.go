@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -22,13 +23,19 @@ type SessionSettings struct {
 // session that is not there yet is begun with these settings. It returns what
 // counts now, with nothing left empty but an effort that was never set.
 func (e *Engine) Switch(id string, s SessionSettings) (SessionSettings, error) {
-	switch {
-	case id == "":
+	if id == "" {
 		return SessionSettings{}, fmt.Errorf("no session is named")
-	case s.Mode != "" && !slices.Contains(config.Modes, s.Mode):
-		return SessionSettings{}, fmt.Errorf("mode %q is not one of %v", s.Mode, config.Modes)
-	case s.Protocol != "" && !slices.Contains([]config.Protocol{config.ProtocolAuto, config.ProtocolTags, config.ProtocolNative}, s.Protocol):
-		return SessionSettings{}, fmt.Errorf("protocol %q is not one of auto, tags, native", s.Protocol)
+	}
+	if err := CheckSettings(s); err != nil {
+		return SessionSettings{}, err
+	}
+	e.mu.Lock()
+	known := e.sessions[id] != nil
+	e.mu.Unlock()
+	if !known { // or what was said in it before would be lost
+		if err := e.loadSession(context.Background(), id); err != nil {
+			return SessionSettings{}, err
+		}
 	}
 	e.mu.Lock()
 	sess := e.session(id)
@@ -36,6 +43,38 @@ func (e *Engine) Switch(id string, s SessionSettings) (SessionSettings, error) {
 	e.mu.Unlock()
 	return sess.change(s).over(&cfg), nil
 }
+
+// Settings are what counts in a session that is known here; of any other, and
+// with id "", what counts in a new one.
+func (e *Engine) Settings(id string) SessionSettings {
+	e.mu.Lock()
+	sess, cfg := e.sessions[id], e.cfg
+	e.mu.Unlock()
+	if sess == nil {
+		return SessionSettings{}.over(&cfg)
+	}
+	return sess.change(SessionSettings{}).over(&cfg)
+}
+
+// Over returns s with the fields that are set in n.
+func (s SessionSettings) Over(n SessionSettings) SessionSettings {
+	t := session{settings: s}
+	return t.change(n)
+}
+
+// CheckSettings says what is wrong with settings that a person gave.
+func CheckSettings(s SessionSettings) error {
+	switch {
+	case s.Mode != "" && !slices.Contains(config.Modes, s.Mode):
+		return fmt.Errorf("mode %q is not one of %v", s.Mode, config.Modes)
+	case s.Protocol != "" && !slices.Contains([]config.Protocol{config.ProtocolAuto, config.ProtocolTags, config.ProtocolNative}, s.Protocol):
+		return fmt.Errorf("protocol %q is not one of auto, tags, native", s.Protocol)
+	}
+	return nil
+}
+
+// Modes are the modes, the one that may least first.
+func Modes() []config.Mode { return slices.Clone(config.Modes) }
 
 // over fills in what the configuration says.
 func (s SessionSettings) over(c *config.Config) SessionSettings {

@@ -15,11 +15,9 @@ import (
 )
 
 // ModelInfo is one model that the endpoint offers.
-type ModelInfo struct {
-	ID string
-	// ContextTokens is the size of the context; 0 = not reported.
-	ContextTokens int
-}
+type ModelInfo = agent.ModelInfo
+
+var _ agent.Lister = (*Client)(nil)
 
 // modelsTimeout bounds the listing of models.
 const modelsTimeout = 20 * time.Second

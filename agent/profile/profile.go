@@ -72,6 +72,28 @@ func Names() []string {
 	return out
 }
 
+// Models lists the models that the user's own rows name, as they are spelled
+// there: patterns are no names.
+func Models(user Overrides) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(user)) {
+		row := Profile{Name: name}
+		known := slices.Contains(Names(), name)
+		if row.change(user[name]) != nil {
+			continue
+		}
+		if len(row.Match) == 0 && !known {
+			row.Match = []string{name} // a row for one model
+		}
+		for _, m := range row.Match {
+			if !strings.ContainsAny(m, `*?[\`) {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
 func merge(user Overrides) ([]Profile, error) {
 	rows := table()
 	var own []Profile

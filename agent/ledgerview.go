@@ -37,9 +37,21 @@ type CommandList struct {
 type CommandDetail struct {
 	ledger.Command
 	// Content is what the command carried; absent when it was not kept.
-	Content *Content `json:"content,omitempty"`
+	Content *CommandContent `json:"content,omitempty"`
 	// Events are the rows of the chain about it, without their bodies.
 	Events []ledger.Event `json:"events"`
+}
+
+// CommandContent is a body, or what is replaced by what.
+type CommandContent struct {
+	Body  string        `json:"body,omitempty"`
+	Pairs []CommandPair `json:"pairs,omitempty"`
+}
+
+// CommandPair is one replacement of an edit.
+type CommandPair struct {
+	Old string `json:"old"`
+	New string `json:"new"`
 }
 
 // Commands lists recorded commands, with the beginnings of their outputs.
@@ -94,11 +106,10 @@ func (e *Engine) Command(ctx context.Context, ref string) (CommandDetail, error)
 		if err != nil {
 			return out, err
 		}
-		content.Body = bound(content.Body, shownOutput)
-		for i := range content.Pairs {
-			content.Pairs[i].Old, content.Pairs[i].New = bound(content.Pairs[i].Old, shownOutput), bound(content.Pairs[i].New, shownOutput)
+		out.Content = &CommandContent{Body: cutText(content.Body, shownOutput)}
+		for _, p := range content.Pairs {
+			out.Content.Pairs = append(out.Content.Pairs, CommandPair{cutText(p.Old, shownOutput), cutText(p.New, shownOutput)})
 		}
-		out.Content = &content
 	}
 	boundCommand(&out.Command, shownOutput)
 	for i := range out.Events {
@@ -110,6 +121,6 @@ func (e *Engine) Command(ctx context.Context, ref string) (CommandDetail, error)
 func boundCommand(c *ledger.Command, most int) {
 	c.Args = nil
 	for _, s := range []*string{&c.Stdout, &c.Stderr, &c.Error, &c.Cmd} {
-		*s = bound(*s, most)
+		*s = cutText(*s, most)
 	}
 }

@@ -290,8 +290,21 @@ type ChangesEvent struct {
 
 // changesUpdated tells whoever watches the run.
 func (r *run) changesUpdated(abs string, staged bool) {
-	tr := r.e.review.tracker(staged)
-	r.emit.emit(Event{Type: ChangesUpdated, Changes: &ChangesEvent{
-		Path: r.e.display(abs), Version: tr.Revision(abs), Hunks: len(tr.Changes(abs)), Staged: staged,
-	}})
+	ev := r.e.changesIn(abs, staged)
+	r.emit.emit(Event{Type: ChangesUpdated, Changes: &ev})
+}
+
+func (e *Engine) changesIn(abs string, staged bool) ChangesEvent {
+	tr := e.review.tracker(staged)
+	return ChangesEvent{Path: e.display(abs), Version: tr.Revision(abs), Hunks: len(tr.Changes(abs)), Staged: staged}
+}
+
+// ChangesIn is what waits in a file now, applied and proposed: for whoever shows
+// it, after a decision that no run was part of.
+func (e *Engine) ChangesIn(path string) []ChangesEvent {
+	t, err := e.under.Resolve(path, workspace.AccessRead)
+	if err != nil {
+		return nil
+	}
+	return []ChangesEvent{e.changesIn(t.Abs, false), e.changesIn(t.Abs, true)}
 }

@@ -73,8 +73,15 @@ func CheckSettings(s SessionSettings) error {
 	return nil
 }
 
+// Mode and Protocol are what can be switched in a session, by the names of the
+// configuration.
+type (
+	Mode     = config.Mode
+	Protocol = config.Protocol
+)
+
 // Modes are the modes, the one that may least first.
-func Modes() []config.Mode { return slices.Clone(config.Modes) }
+func Modes() []Mode { return slices.Clone(config.Modes) }
 
 // over fills in what the configuration says.
 func (s SessionSettings) over(c *config.Config) SessionSettings {

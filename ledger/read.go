@@ -202,6 +202,9 @@ func (l *Ledger) List(ctx context.Context, f Filter) ([]Command, error) {
 	if f.After > 0 {
 		w.add("c.n > ?", f.After)
 	}
+	if f.Before > 0 {
+		w.add("c.n < ?", f.Before)
+	}
 	// The numbers first, from an index where there is one; then the rows.
 	order, limit := "ASC", f.Limit
 	if f.Last > 0 {

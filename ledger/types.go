@@ -291,6 +291,7 @@ type Filter struct {
 	NotInjected bool     // only those whose outcome was not yet told
 	Since       time.Time
 	After       int64 // only N greater than this, for paging
+	Before      int64 // only N less than this, for paging back; 0 = all
 	Limit       int   // 0 = no limit; the first ones
 	Last        int   // 0 = all; the last ones. Always oldest first.
 }

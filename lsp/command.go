@@ -22,9 +22,12 @@ const (
 	commandAccept   = "thinkflow.server.accept"
 	commandReject   = "thinkflow.server.reject"
 	commandNextHunk = "thinkflow.server.nextHunk"
+
+	commandMode  = "thinkflow.server.mode"
+	commandModel = "thinkflow.server.model"
 )
 
-var commandNames = []string{commandRun, commandCancel, commandApprove, commandKeep, commandUndo, commandAccept, commandReject, commandNextHunk}
+var commandNames = []string{commandRun, commandCancel, commandApprove, commandKeep, commandUndo, commandAccept, commandReject, commandNextHunk, commandMode, commandModel}
 
 // runStarted is the answer to thinkflow.server.run.
 type runStarted struct {
@@ -49,6 +52,9 @@ func (s *Server) ExecuteCommand(ctx context.Context, p *protocol.ExecuteCommandP
 		method = s.reviewCommand(p.Command)
 	case commandNextHunk:
 		method = typed(s.nextHunk)
+	case commandMode, commandModel:
+		method = s.switchCommand(p.Command)
+		arg = switchArgument(p.Command, arg)
 	default:
 		return nil, badParams("unknown command %q; there are %s", p.Command, strings.Join(commandNames, ", "))
 	}

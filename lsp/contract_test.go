@@ -133,6 +133,13 @@ func TestErrorCodes(t *testing.T) {
 		{"plain error", "thinkflow/run", map[string]any{"task": "fail"}, -32603, "no good"},
 		{"bad decision", "thinkflow/approve", map[string]any{"decision": "maybe"}, -32602, `"once"`},
 		{"bad selection", "thinkflow/run", map[string]any{"task": "x", "selection": map[string]any{"uri": "nonsense"}}, -32602, "no URI"},
+		{"bad mode", "thinkflow/mode", map[string]any{"mode": 1}, -32602, "cannot be read"},
+		{"bad model", "thinkflow/models", map[string]any{"model": []int{1}}, -32602, "cannot be read"},
+		{"trust of nothing", "thinkflow/trust", map[string]any{"do": "grant"}, -32602, "which file"},
+		{"trust without a hash", "thinkflow/trust", map[string]any{"do": "grant", "path": "AGENTS.md"}, -32602, "hash is missing"},
+		{"trust of no file", "thinkflow/trust", map[string]any{"do": "show", "uri": "untitled:x"}, -32602, "no file"},
+		{"bad ledger", "thinkflow/ledger", map[string]any{"limit": "all"}, -32602, "cannot be read"},
+		{"an engine without modes", "thinkflow/mode", nil, -32603, "cannot be switched"},
 		{"initialize again", "initialize", map[string]any{"processId": nil, "rootUri": nil, "capabilities": map[string]any{}}, -32600, "already"},
 		{"fine", "thinkflow/run", map[string]any{"task": "x"}, 0, ""},
 	}

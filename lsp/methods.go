@@ -23,6 +23,10 @@ const (
 	methodUndo     = "thinkflow/undo"
 	methodContent  = "thinkflow/content"
 	methodRewind   = "thinkflow/rewind"
+	methodMode     = "thinkflow/mode"
+	methodModels   = "thinkflow/models"
+	methodTrust    = "thinkflow/trust"
+	methodLedger   = "thinkflow/ledger"
 
 	notifyEvent   = "thinkflow/event"
 	notifyPreview = "thinkflow/preview"
@@ -46,6 +50,10 @@ func (s *Server) ownTable() map[string]ownMethod {
 		methodUndo:     typed(s.undo),
 		methodContent:  typed(s.content),
 		methodRewind:   typed(s.rewind),
+		methodMode:     typed(s.mode),
+		methodModels:   typed(s.models),
+		methodTrust:    typed(s.trust),
+		methodLedger:   typed(s.ledger),
 	}
 }
 

@@ -71,6 +71,7 @@ func (s *Server) beginResume(ctx context.Context, p resumeParams, withEvents boo
 	events := withEvents || facts.events
 	req := agent.ResumeRequest{Run: p.Run, Answers: p.Answers, Message: p.Message, By: "editor"}
 	req.Events = func(ev agent.Event) {
+		s.heard(ev)
 		a.progress.event(ev)
 		if events {
 			s.notifyOwn(notifyEvent, ev)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
@@ -22,6 +23,8 @@ type Reviewer interface {
 	Keep(ctx context.Context, sel agent.Selection) (agent.Reviewed, error)
 	Undo(ctx context.Context, sel agent.Selection) (agent.Reviewed, error)
 	Content(ctx context.Context, path, side string) (text string, exists bool, err error)
+	// ChangesIn is what waits in a file now, applied and proposed.
+	ChangesIn(path string) []agent.ChangesEvent
 	Rewind(ctx context.Context, session string, message int, dryRun bool) (agent.RewindResult, error)
 }
 
@@ -126,9 +129,24 @@ func (s *Server) decide(ctx context.Context, p selectParams, do func(Reviewer, c
 	}
 	res, err := do(r, ctx, sel)
 	if err == nil && !sel.Preview {
-		s.refreshLenses()
+		s.changed(r, res.Files)
 	}
 	return res, err
+}
+
+// changed tells every view that what waits in the files is another thing now:
+// lenses, and changes.updated of no run, which a run does not tell because none
+// of its commands did it.
+func (s *Server) changed(r Reviewer, files []string) {
+	s.refreshLenses()
+	if !s.clientFacts().events || len(files) == 0 {
+		return
+	}
+	for _, f := range files {
+		for _, ev := range r.ChangesIn(f) {
+			s.notifyOwn(notifyEvent, agent.Event{Type: agent.ChangesUpdated, Time: time.Now().UTC(), Changes: &ev})
+		}
+	}
 }
 
 // contentParams name one side of a file.
@@ -172,7 +190,7 @@ func (s *Server) rewind(ctx context.Context, p rewindParams) (agent.RewindResult
 	}
 	res, err := r.Rewind(ctx, p.Session, p.Message, p.DryRun)
 	if err == nil && !p.DryRun {
-		s.refreshLenses()
+		s.changed(r, res.Files)
 	}
 	return res, err
 }

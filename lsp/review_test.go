@@ -16,6 +16,7 @@ import (
 	"thinkflow/agent"
 	userconfig "thinkflow/internal/config"
 	"thinkflow/internal/fakeeditor"
+	"thinkflow/internal/trust"
 	"thinkflow/ledger"
 	"thinkflow/lsp"
 	"thinkflow/workspace"
@@ -26,6 +27,11 @@ type speech struct {
 	mu    sync.Mutex // guards turns
 	turns []string
 	chunk int // bytes per delta; 0 = all at once
+}
+
+// Models is what the endpoint offers.
+func (m *speech) Models(context.Context) ([]agent.ModelInfo, error) {
+	return []agent.ModelInfo{{ID: "large", ContextTokens: 100_000}, {ID: "small"}}, nil
 }
 
 func (m *speech) Stream(context.Context, *agent.Request) (agent.Stream, error) {
@@ -82,23 +88,30 @@ func startReal(t *testing.T, profile string, o fakeeditor.Options, review userco
 			t.Fatal(err)
 		}
 	}
+	r := &real{model: &speech{}, state: t.TempDir()}
+	r.session = start(t, config{profile: profile, root: root, editor: o, backend: realEngine(t, root, r.state, r.model, review)})
+	return r
+}
+
+// realEngine makes the real engine over a model of the test. state is the folder
+// of its ledger, and of what is trusted.
+func realEngine(t *testing.T, root, state string, model agent.Model, review userconfig.Review) func(lsp.Setup, *workspace.Workspace) *lsp.Backend {
+	t.Helper()
 	loaded, err := userconfig.Load(userconfig.Options{File: filepath.Join(t.TempDir(), "none.toml"), Env: func(string) (string, bool) { return "", false }})
 	if loaded == nil {
 		t.Fatal(err)
 	}
 	cfg := loaded.Config
 	cfg.Model, cfg.Review, cfg.MaxTurns = "m", review, 10
-	r := &real{model: &speech{}, state: t.TempDir()}
-	r.session = start(t, config{profile: profile, root: root, editor: o, backend: func(setup lsp.Setup, ws *workspace.Workspace) *lsp.Backend {
+	return func(setup lsp.Setup, ws *workspace.Workspace) *lsp.Backend {
 		e := agent.New(agent.Options{
-			Config: cfg, Model: r.model, Workspace: ws, Editor: setup.Editor, Approver: setup.Approver,
+			Config: cfg, Model: model, Workspace: ws, Editor: setup.Editor, Approver: setup.Approver, Trust: trust.Open(state, nil),
 			Ledger: func(ctx context.Context) (*ledger.Ledger, error) {
-				return ledger.Open(ctx, ledger.Options{Dir: r.state, Workspace: root, Probe: workspace.ProbeFile, RemoveTemp: workspace.RemoveTemp})
+				return ledger.Open(ctx, ledger.Options{Dir: state, Workspace: root, Probe: workspace.ProbeFile, RemoveTemp: workspace.RemoveTemp})
 			},
 		})
 		return &lsp.Backend{Engine: e, Documents: ws, Settled: e.Settled, Close: e.Close}
-	}})
-	return r
+	}
 }
 
 // drive does f while the editor's time goes on with each edit that arrives.

@@ -113,7 +113,11 @@ func (s *Server) finish(a *activeRun, ctx context.Context, req agent.RunRequest,
 		return agent.RunResult{}, fmt.Errorf("the engine could not be set up: %w", err)
 	}
 	events := withEvents || facts.events
+	if err := s.switched(b.Engine, &req); err != nil {
+		return agent.RunResult{}, badParams("%v", err)
+	}
 	req.Events = func(ev agent.Event) {
+		s.heard(ev)
 		a.progress.event(ev)
 		if events {
 			s.notifyOwn(notifyEvent, ev)

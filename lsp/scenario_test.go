@@ -1,6 +1,7 @@
 package lsp_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"thinkflow/agent"
+	userconfig "thinkflow/internal/config"
 	"thinkflow/internal/fakeeditor"
 	"thinkflow/workspace"
 )
@@ -22,7 +24,8 @@ import (
 var update = flag.Bool("update", false, "write what the scenarios give into their files")
 
 // TestScenarios plays every testdata/lsp/*.txtar as every client. A file holds
-// the files of the workspace, "script" (one step a line, see steps) and "want":
+// the files of the workspace, "model" if the real engine is to work (what it says,
+// turn by turn, with a line === between them), "script" (one step a line, see steps) and "want":
 // what it prints. Clients that come out differently have a "want NAME…" of their
 // own. At the end of each, server and editor must agree on every open document.
 func TestScenarios(t *testing.T) {
@@ -58,6 +61,7 @@ type scenario struct {
 	comment string
 	files   []txtar.File
 	script  []string
+	model   []string     // turns; nil = no engine works
 	wants   []txtar.File // "want" first
 }
 
@@ -71,6 +75,8 @@ func parseScenario(ar *txtar.Archive) *scenario {
 					sc.script = append(sc.script, l)
 				}
 			}
+		case f.Name == "model":
+			sc.model = strings.Split(string(f.Data), "===\n")
 		case f.Name == "want" || strings.HasPrefix(f.Name, "want "):
 			sc.wants = append(sc.wants, f)
 		default:
@@ -131,10 +137,12 @@ type player struct {
 	*session
 	out   strings.Builder
 	names []string // opened files
+	hash  string   // of the file that was asked for last
 
 	mu     sync.Mutex // guards what follows
 	onEdit [][]string // steps of the person when the next applyEdit arrives
 	reply  string     // how the editor lies about the next edit
+	shown  int        // messages to the person that were printed
 }
 
 func (sc *scenario) play(t *testing.T, client string) string {
@@ -155,9 +163,11 @@ func (sc *scenario) play(t *testing.T, client string) string {
 		}
 	}
 	p := &player{}
-	p.session = start(t, config{profile: client, root: root, editor: fakeeditor.Options{
-		OnEdit: p.person, Lie: p.lie,
-	}})
+	c := config{profile: client, root: root, editor: fakeeditor.Options{OnEdit: p.person, Lie: p.lie}}
+	if sc.model != nil {
+		c.backend = realEngine(t, root, t.TempDir(), &speech{turns: slices.Clone(sc.model)}, userconfig.ReviewAfter)
+	}
+	p.session = start(t, c)
 	for _, line := range sc.script {
 		args, err := fields(line)
 		if err != nil {
@@ -174,10 +184,19 @@ func (sc *scenario) play(t *testing.T, client string) string {
 	return p.out.String()
 }
 
-// fields splits a line into words and Go-quoted strings.
+// fields splits a line into words, Go-quoted strings and JSON objects.
 func fields(line string) ([]string, error) {
 	var out []string
 	for line = strings.TrimSpace(line); line != ""; line = strings.TrimSpace(line) {
+		if line[0] == '{' {
+			dec := json.NewDecoder(strings.NewReader(line))
+			var object json.RawMessage
+			if err := dec.Decode(&object); err != nil {
+				return nil, err
+			}
+			out, line = append(out, string(object)), line[dec.InputOffset():]
+			continue
+		}
 		if line[0] != '"' {
 			word, rest, _ := strings.Cut(line, " ")
 			out, line = append(out, word), rest
@@ -209,6 +228,11 @@ func fields(line string) ([]string, error) {
 //	append FILE TEXT / write FILE TEXT   the agent does
 //	late                          what became of uncertain edits
 //	print FILE                    the text in the editor
+//	disk FILE                     the text on disk
+//	request METHOD {PARAMS} PATH…   prints these fields of the result: files.path is
+//	                              that of all files; $hash stands for the one told last
+//	command NAME {ARGUMENT}       executes a command of the server
+//	shown                         the messages that came meanwhile
 func (p *player) step(args []string) {
 	p.t.Helper()
 	switch cmd, args := args[0], args[1:]; cmd {
@@ -253,9 +277,80 @@ func (p *player) step(args []string) {
 		fmt.Fprintf(&p.out, "later: %v\n", p.engine.lateVerdicts())
 	case "print":
 		fmt.Fprintf(&p.out, "%s: %q\n", args[0], p.Text(args[0]))
+	case "disk":
+		text, err := os.ReadFile(filepath.Join(p.root, args[0]))
+		if err != nil {
+			text = []byte("(none)")
+		}
+		fmt.Fprintf(&p.out, "%s on disk: %q\n", args[0], text)
+	case "request":
+		p.request(args[0], args[1], args[2:])
+	case "command":
+		var arg any = args[1]
+		if args[1][0] == '{' {
+			arg = json.RawMessage(args[1])
+		}
+		var result json.RawMessage
+		err := p.Try("workspace/executeCommand", map[string]any{"command": args[0], "arguments": []any{arg}}, &result)
+		p.print(args[0], result, err, args[2:])
+	case "shown":
+		p.Await("a message", func() bool { return len(p.Received("window/showMessage")) > p.shown })
+		for _, m := range p.Received("window/showMessage")[p.shown:] {
+			var said struct{ Message string }
+			_ = json.Unmarshal(m.Params, &said)
+			fmt.Fprintf(&p.out, "shown: %s\n", said.Message)
+			p.shown++
+		}
 	default:
 		p.t.Fatalf("unknown step %q", cmd)
 	}
+}
+
+func (p *player) request(method, params string, paths []string) {
+	p.t.Helper()
+	var result json.RawMessage
+	err := p.Try(method, json.RawMessage(strings.ReplaceAll(params, "$hash", p.hash)), &result)
+	var told struct{ Files []struct{ Hash string } }
+	if err == nil && json.Unmarshal(result, &told) == nil && len(told.Files) == 1 {
+		p.hash = told.Files[0].Hash
+	}
+	p.print(method, result, err, paths)
+}
+
+// print prints fields of a result, or the error.
+func (p *player) print(what string, result json.RawMessage, err error, paths []string) {
+	fmt.Fprintf(&p.out, "%s:", what)
+	if err != nil {
+		fmt.Fprintf(&p.out, " error %v", err)
+	}
+	for _, path := range paths {
+		var all any
+		_ = json.Unmarshal(result, &all)
+		text, err := json.Marshal(pick(all, strings.Split(path, ".")))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		fmt.Fprintf(&p.out, " %s=%s", path, text)
+	}
+	p.out.WriteByte('\n')
+}
+
+// pick goes down a path; of a list it picks from every entry.
+func pick(v any, path []string) any {
+	if list, ok := v.([]any); ok {
+		out := make([]any, len(list))
+		for i, e := range list {
+			out[i] = pick(e, path)
+		}
+		return out
+	}
+	if len(path) == 0 {
+		return v
+	}
+	if object, ok := v.(map[string]any); ok {
+		return pick(object[path[0]], path[1:])
+	}
+	return nil
 }
 
 // agent does what the engine does: plan, apply, and again up to three times

@@ -41,6 +41,7 @@ type Server struct {
 	starting bool
 	runs     map[string]*activeRun
 	gates    map[string]chan struct{} // by document key: one applyEdit at a time
+	talks    talks
 }
 
 var (

@@ -101,7 +101,13 @@ func (e *Engine) textNow(abs string) (text string, exists, ok bool) {
 
 // syncReview takes in what people did to the file since. The path is locked.
 func (e *Engine) syncReview(abs string, staged bool) {
-	text, exists, ok := e.textNow(abs)
+	real := abs
+	if staged {
+		if origin := e.review.staged.Origin(abs); origin != "" {
+			real = origin // where it is until the move is accepted
+		}
+	}
+	text, exists, ok := e.textNow(real)
 	if !ok {
 		return
 	}

@@ -326,15 +326,17 @@ func (e *Engine) loadProposal(ctx context.Context, led *ledger.Ledger, c *ledger
 		return err
 	}
 	v := e.review
-	now := func(path string) (string, bool) {
+	now := func(path string) (text string, exists, known bool) {
 		if text, exists, ok := v.staged.Text(path); ok {
-			return text, exists
+			return text, exists, true
 		}
-		text, exists, _ := e.textNow(path)
-		return text, exists
+		if v.staged.Claimed(path) {
+			return "", false, true
+		}
+		return e.textNow(path)
 	}
-	text, exists := now(u.Path)
-	a := review.Applied{Key: c.Key.String(), Kind: u.Kind, Path: u.Path, Dest: u.Dest, Before: text, Mode: u.Mode.Perm(), Link: u.Link}
+	text, exists, known := now(u.Path)
+	a := review.Applied{Key: c.Key.String(), Kind: u.Kind, Path: u.Path, Dest: u.Dest, Before: text, Mode: u.Mode.Perm(), Link: u.Link, Opaque: !known}
 	switch u.Kind {
 	case workspace.ChangeModify:
 		if !exists {

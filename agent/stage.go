@@ -71,8 +71,14 @@ func (e *Engine) trackStaged(key string, ch *workspace.Change) {
 		if text, exists, ok := v.staged.Text(a.Path); ok && exists {
 			a.Before = text
 		} else {
-			a.Before, _, _ = e.textNow(a.Path)
+			var known bool
+			a.Before, _, known = e.textNow(a.Path)
+			a.Opaque = !known
 		}
+	case workspace.ChangeDelete:
+		_, _, known := e.textNow(a.Path)
+		_, _, proposed := v.staged.Text(a.Path)
+		a.Opaque = !known && !proposed
 	}
 	v.staged.Agent(a)
 	e.showStaged()
@@ -172,6 +178,10 @@ func (e *Engine) reject(g *group, by string) error {
 	actions, err := tr.Undo(g.abs, g.ids()...)
 	if err != nil {
 		return err
+	}
+	if len(g.ids()) == len(tr.Changes(g.abs)) { // nothing of it stays: no matter what stands in its way
+		tr.Forget(g.abs)
+		actions = nil
 	}
 	for _, a := range actions {
 		text, _, _ := tr.Text(a.Path)

@@ -18,6 +18,7 @@ type Applied struct {
 	Edits      []workspace.Edit
 	Mode       fs.FileMode // of a deleted file
 	Link       string      // of a deleted link
+	Opaque     bool        // Before is not known: the file is no text
 }
 
 // tracked is one file. Exactly one of three holds: the file is on both sides
@@ -31,6 +32,7 @@ type tracked struct {
 	path    string
 	from    string // the base's path, where it differs
 	moved   hunk   // id and keys of that
+	opaque  bool   // no text: the file is only moved or deleted, never compared
 	mode    fs.FileMode
 	link    string
 	rev     int64
@@ -111,6 +113,10 @@ func (t *Tracker) create(path, text, key string) {
 		delete(t.files, path)
 		return
 	}
+	if base, keys, ok := t.vacate(path, nil); ok {
+		t.put(path, base, text, append(keys, key))
+		return
+	}
 	t.settle(&tracked{path: path, created: true, whole: text, self: hunk{id: t.nextID(), keys: keysOf(key)}})
 }
 
@@ -133,15 +139,21 @@ func (t *Tracker) delete(a Applied) {
 		self.id = t.nextID()
 	}
 	self.keys.add(a.Key)
-	t.settle(&tracked{path: path, deleted: true, whole: base, self: self, mode: a.Mode, link: a.Link})
+	t.settle(&tracked{path: path, deleted: true, whole: base, self: self, mode: a.Mode, link: a.Link, opaque: a.Opaque})
 }
 
 func (t *Tracker) move(a Applied) {
 	f := t.files[a.Path]
 	if f == nil {
-		f = &tracked{path: a.Path, file: NewFile(a.Before, t.nextID)}
+		f = &tracked{path: a.Path, file: NewFile(a.Before, t.nextID), opaque: a.Opaque}
 	}
 	delete(t.files, a.Path)
+	if f.from != a.Dest && a.Path != a.Dest && !f.opaque {
+		if base, keys, ok := t.vacate(a.Dest, f); ok {
+			t.moveOver(f, a, base, keys)
+			return
+		}
+	}
 	f.path = a.Dest
 	switch {
 	case f.created:
@@ -186,15 +198,20 @@ func (t *Tracker) Sync(path, now string, exists bool) {
 	}
 }
 
-// SyncBase is Sync for a tracker of proposals, whose base is the real file.
+// SyncBase is Sync for a tracker of proposals, whose base is the real file: of a
+// moved one, that of its old place (Origin).
 func (t *Tracker) SyncBase(path, now string, exists bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f := t.files[path]
-	if f == nil || f.from != "" {
+	if f == nil || f.opaque {
 		return
 	}
 	switch {
+	case f.from != "" && !exists: // a person removed what was to be moved
+		t.unmove(f)
+		f.self.edited = true
+		return
 	case f.created && exists:
 		text := f.whole
 		f.file, f.created, f.whole = NewFile(now, t.nextID), false, ""

@@ -66,6 +66,33 @@ end, { desc = 'Go to the answer' })
 api.nvim_create_user_command('ThinkFlowToggle', function()
   require('thinkflow').toggle()
 end, { desc = 'Show or hide the answer' })
+api.nvim_create_user_command('ThinkFlowMode', function(command)
+  require('thinkflow').mode(command.args)
+end, {
+  nargs = '?',
+  complete = function(lead)
+    return require('thinkflow.switch').complete_mode(lead)
+  end,
+  desc = 'Switch what may be done: ask, plan, edit, auto',
+})
+api.nvim_create_user_command('ThinkFlowModel', function(command)
+  require('thinkflow').model(command.fargs[1], command.fargs[2])
+end, {
+  nargs = '*',
+  complete = function(lead, line)
+    return require('thinkflow.switch').complete_model(lead, line)
+  end,
+  desc = 'Switch the model and its reasoning effort',
+})
+api.nvim_create_user_command('ThinkFlowTrust', function(command)
+  require('thinkflow').trust(command.args)
+end, {
+  nargs = '?',
+  complete = function(lead)
+    return require('thinkflow.switch').complete_trust(lead)
+  end,
+  desc = 'Look at what needs trust (AGENTS.md, .thinkflow/verify) and answer',
+})
 api.nvim_create_user_command('ThinkFlowStop', function()
   require('thinkflow').stop()
 end, { desc = 'Stop the server' })

@@ -55,6 +55,18 @@ function M.request(client, method, params, handler)
   return (client.request(method, params, answer, 0))
 end
 
+--- The answer, or nil when there is none in time. Neovim stands still meanwhile.
+--- @return table?
+function M.request_sync(client, method, params, ms)
+  local answer
+  if since_0_11 then
+    answer = client:request_sync(method, params, ms, 0)
+  else
+    answer = client.request_sync(method, params, ms, 0)
+  end
+  return answer and answer.result
+end
+
 --- @return boolean sent
 function M.send(client, method, params)
   if since_0_11 then

@@ -47,6 +47,25 @@ function M.toggle()
   end
 end
 
+--- Switches the mode of this editor's conversations, or asks which one.
+--- @param name? 'ask'|'plan'|'edit'|'auto'
+function M.mode(name)
+  require('thinkflow.switch').mode(name)
+end
+
+--- Switches the model, and its reasoning effort, or asks which model.
+--- @param name? string
+--- @param effort? string
+function M.model(name, effort)
+  require('thinkflow.switch').model(name, effort)
+end
+
+--- Shows what of the workspace needs trust, and asks about a file.
+--- @param path? string
+function M.trust(path)
+  require('thinkflow.switch').trust(path)
+end
+
 --- What is going on, for a statusline; '' when nothing is. Costs nothing while
 --- the plugin has not been used.
 --- @return string

@@ -166,7 +166,7 @@ local function tool_line(run, event)
 end
 
 on['tool.started'] = function(run, event)
-  run.doing = event.tool.name
+  run.doing = event.tool.name == 'verify' and 'checking the changes' or event.tool.name
   tool_line(run, event)
 end
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -108,6 +109,72 @@ text <<END
 <tf-edit id="1" path="faulty.txt"><old>better</old><new>best</new></tf-edit>
 END
 
+turn asks
+when "asks and fails"
+text <<END
+I tidy up. First the *heading*:
+
+<tf-edit id="1" path="ask.md"><old># Old</old><new># New</new></tf-edit>
+
+Then the list, of which I am not sure:
+
+<tf-edit id="2" path="ask.md"><old>- nowhere to be found</old><new>- found</new></tf-edit>
+
+And more.
+END
+
+turn again
+when "of which I am not sure"
+text <<END
+That line is not there; I take the one that is, and look at the result:
+
+<tf-edit id="3" path="ask.md"><old>- one</old><new>- first
+- second</new></tf-edit>
+<tf-bash id="4">echo seen</tf-bash>
+END
+
+turn seen
+when "look at the result"
+expect last-contains "seen"
+text <<END
+It is as it should be; the draft can go.
+
+<tf-delete id="5" path="draft.md" />
+END
+
+turn kept
+when "the draft can go"
+text "I keep the draft."
+
+turn try once
+when "try it once"
+expect model scripted
+text <<END
+<tf-edit id="1" path="ask.md"><old># New</old><new># Newer</new></tf-edit>
+END
+
+turn not once
+when "mode ask"
+text "I may not."
+
+turn try twice
+when "try it twice"
+expect model scripted
+text <<END
+<tf-edit id="1" path="ask.md"><old># New</old><new># Newer</new></tf-edit>
+END
+
+turn not twice
+when "mode ask"
+text "I may not."
+
+turn try thrice
+when "try it thrice"
+expect model scripted
+text <<END
+<tf-edit id="1" path="ask.md"><old># New</old><new># Newer</new></tf-edit>
+END
+
 turn first
 when "first of two"
 text one,
@@ -157,6 +224,8 @@ func TestVSCode(t *testing.T) {
 		"crash.txt":  "one\ntwo\n",
 		"look.txt":   "plain\n",
 		"many.txt":   many,
+		"ask.md":     "# Old\n\n- one\n- two\n",
+		"draft.md":   "draft\n",
 		"faulty.txt": "badold stays\ngood\n",
 	}, fmt.Sprintf(script, edits))
 	for _, part := range []struct {
@@ -171,6 +240,8 @@ func TestVSCode(t *testing.T) {
 		{"new errors are mended", w.newErrors},
 		{"a second task waits", w.queues},
 		{"a running task is told something", w.tells},
+		{"asks and fails", w.asks},
+		{"mode and model", w.modes},
 		{"forty edits", w.fortyEdits},
 	} {
 		// One window: what is left over from a failure would fail the next part, too.
@@ -429,5 +500,67 @@ func (w *window) tells(t *testing.T) {
 	finish(t, task, "done")
 	if text := w.answered(t, "a task that is told something"); !strings.Contains(text, "I mind it.") {
 		t.Errorf("the answer:\n%s", text)
+	}
+}
+
+// asks: a failing edit, a command that is allowed and a deletion that is not, with
+// the buttons that a person has.
+func (w *window) asks(t *testing.T) {
+	w.show(t, "ask.md")
+	const task = "a task that asks and fails"
+	running := w.run(task)
+	w.page.ask(t, "wait", object{"selector": ".statusbar-item:has-text('asks to run echo seen')"}, nil)
+	w.page.ask(t, "wait", object{"selector": ".notification-toast:has-text('wants to run echo seen') .monaco-button:has-text('Deny')"}, nil)
+	w.screenshot(t, "asks")
+	const asks = ".notification-toast:has-text('wants to run echo seen') .monaco-button"
+	var buttons []string
+	w.page.ask(t, "text", object{"selector": asks}, &buttons)
+	if want := []string{"Allow Once", "Allow for This Session", "More…", "Deny"}; !slices.Equal(buttons, want) {
+		t.Errorf("the buttons are %q, want %q", buttons, want)
+	}
+	// What is behind the last button can be looked at and left again.
+	w.page.ask(t, "click", object{"selector": asks + ":text-is('More…')"}, nil)
+	w.page.ask(t, "wait", object{"selector": ".quick-input-list .monaco-list-row:has-text('with Network and .git')"}, nil)
+	w.screenshot(t, "asks-more")
+	w.page.ask(t, "press", object{"key": "Escape"}, nil)
+	w.page.ask(t, "click", object{"selector": asks + ":text-is('Allow Once')"}, nil)
+	w.page.ask(t, "wait", object{"selector": ".notification-toast:has-text('wants to delete draft.md')"}, nil)
+	w.screenshot(t, "asks-again")
+	w.page.ask(t, "click", object{"selector": ".notification-toast:has-text('wants to delete draft.md') .monaco-button:text-is('Deny')"}, nil)
+	finish(t, running, "done")
+	w.hasText(t, "ask.md", "# New\n\n- first\n- second\n- two\n")
+	if got := w.onDisk(t, "draft.md"); got != "draft\n" {
+		t.Errorf("draft.md: %q", got)
+	}
+	inOrder(t, w.answered(t, task),
+		"I tidy up.", "✓ edit ask.md  +1 −1", "Then the list", "✗ edit ask.md", "\n\nThat line is not there", "✓ edit ask.md  +2 −1",
+		"? asks to run echo seen", "✓ allowed once: run echo seen", "✓ bash echo seen  exit 0", "It is as it should be",
+		"? asks to delete draft.md", "✗ denied: delete draft.md", "✗ delete draft.md", "I keep the draft.", "— done")
+	w.screenshot(t, "asked")
+}
+
+// modes: what is switched counts for the next task, and for a server that is
+// started anew.
+func (w *window) modes(t *testing.T) {
+	w.extension.send("command", object{"text": "thinkflow.mode"})
+	w.page.ask(t, "wait", object{"selector": ".quick-input-list .monaco-list-row:has-text('Answers, changes nothing')"}, nil)
+	w.screenshot(t, "mode")
+	w.page.ask(t, "type", object{"text": "ask"}, nil)
+	w.page.ask(t, "press", object{"key": "Enter"}, nil)
+	w.page.ask(t, "wait", object{"selector": ".statusbar-item:has-text('ThinkFlow (ask)')"}, nil)
+	w.extension.send("command", object{"text": "thinkflow.model"})
+	w.page.ask(t, "wait", object{"selector": ".quick-input-list .monaco-list-row:has-text('scripted')"}, nil)
+	w.screenshot(t, "model")
+	w.page.ask(t, "press", object{"key": "Enter"}, nil)
+	if r := finish(t, w.run("try it once"), "done"); r.Applied != 0 {
+		t.Errorf("%d applied in mode ask", r.Applied)
+	}
+	w.extension.ask(t, "command", object{"text": "thinkflow.restart"}, nil)
+	if r := finish(t, w.run("try it twice"), "done"); r.Applied != 0 {
+		t.Errorf("%d applied in mode ask after a restart", r.Applied)
+	}
+	w.extension.ask(t, "command", object{"text": "thinkflow.mode", "args": []string{"edit"}}, nil)
+	if r := finish(t, w.run("try it thrice"), "done"); r.Applied != 1 {
+		t.Errorf("%d applied in mode edit", r.Applied)
 	}
 }

@@ -150,6 +150,12 @@ export class Answer implements vscode.Disposable {
     this.writeLine(text);
   }
 
+  /** The model begins anew: its text is a paragraph of its own. */
+  turn() {
+    this.settle();
+    if (this.breaks < 2) this.interrupted = true;
+  }
+
   /** Gives up the places of commands of which nothing more will be heard. */
   settle() {
     for (const w of this.waiting) if (typeof w === 'object') w.write ??= () => {};

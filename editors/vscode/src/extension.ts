@@ -1,6 +1,7 @@
 import * as vscode from 'vscode';
 import { Answer } from './answer';
 import { Server } from './server';
+import { Switch } from './switch';
 import { Tasks } from './tasks';
 import { openTestSocket } from './testsocket';
 
@@ -12,7 +13,16 @@ export async function activate(context: vscode.ExtensionContext) {
   const answer = new Answer(TEST_SOCKET ? (text) => written.push(text) : undefined);
   const server = new Server(context);
   const tasks = new Tasks(server, answer);
-  const command = (name: string, run: () => unknown) => vscode.commands.registerCommand(`thinkflow.${name}`, run);
+  const change = new Switch(server, (mode) => tasks.setMode(mode));
+  const command = (name: string, run: (...args: never[]) => unknown) =>
+    vscode.commands.registerCommand(`thinkflow.${name}`, async (...args: never[]) => {
+      try {
+        return await run(...args);
+      } catch (err) {
+        void vscode.window.showErrorMessage(`ThinkFlow: ${err instanceof Error ? err.message : err}`);
+        return undefined;
+      }
+    });
   context.subscriptions.push(
     tasks,
     server,
@@ -22,8 +32,14 @@ export async function activate(context: vscode.ExtensionContext) {
     command('steer', () => tasks.steer()),
     command('newConversation', () => tasks.newConversation()),
     command('showAnswer', () => answer.show()),
+    command('mode', (name?: string) => change.mode(name)),
+    command('model', () => change.model()),
+    command('trust', () => change.trust()),
     command('setKey', () => server.setKey()),
-    command('restart', () => server.stop().then(() => server.get())),
+    command('restart', async () => {
+      await server.stop();
+      await server.get();
+    }),
   );
   if (TEST_SOCKET && process.env.THINKFLOW_TEST_SOCKET) {
     context.subscriptions.push(openTestSocket(process.env.THINKFLOW_TEST_SOCKET, tasks, () => written.join('')));

@@ -87,6 +87,37 @@ export interface RunEvent {
 export const runRequest = new RequestType<RunParams, RunResult, void>('thinkflow/run');
 export const cancelRequest = new RequestType<{ runId: string }, { cancelled: boolean }, void>('thinkflow/cancel');
 export const steerRequest = new RequestType<{ runId: string; text: string }, object, void>('thinkflow/steer');
+export interface ModelChoice {
+  id: string;
+  current?: boolean;
+  /** Tokens. */
+  context?: number;
+  protocol?: string;
+}
+
+/** A file of the workspace that counts only once a person has agreed to its content. */
+export interface TrustFile {
+  uri: string;
+  path: string;
+  kind: string;
+  state: string;
+  hash?: string;
+}
+
+// Without session and runId these are for all conversations of this window.
+export const modeRequest = new RequestType<{ mode?: string }, { mode: string; modes: string[] }, void>(
+  'thinkflow/mode',
+);
+export const modelsRequest = new RequestType<
+  { model?: string; reasoningEffort?: string },
+  { model: string; reasoningEffort?: string; models?: ModelChoice[]; problem?: string },
+  void
+>('thinkflow/models');
+export const trustRequest = new RequestType<
+  { do?: string; path?: string; hash?: string },
+  { files: TrustFile[]; forgotten?: number },
+  void
+>('thinkflow/trust');
 export const approveRequest = new RequestType<
   { runId: string; approvalId: string; decision: Decision },
   object,

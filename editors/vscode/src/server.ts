@@ -15,6 +15,8 @@ export class Server implements vscode.Disposable {
   private client?: LanguageClient;
   private starting?: Promise<LanguageClient>;
   private readonly edits = new Edits();
+  /** Settings that were switched in this window: a server that is started anew begins with them. */
+  private readonly switched: Record<string, unknown> = {};
   private readonly log = vscode.window.createOutputChannel('ThinkFlow Server', { log: true });
   private readonly events = new vscode.EventEmitter<RunEvent>();
   private readonly ends = new vscode.EventEmitter<void>();
@@ -31,11 +33,19 @@ export class Server implements vscode.Disposable {
           void this.stop();
         } else if (e.affectsConfiguration('thinkflow')) {
           void this.client?.sendNotification('workspace/didChangeConfiguration', {
-            settings: { thinkflow: serverSettings() },
+            settings: { thinkflow: this.settings() },
           });
         }
       }),
     );
+  }
+
+  remember(key: string, value: unknown) {
+    this.switched[key] = value;
+  }
+
+  private settings(): Record<string, unknown> {
+    return { ...serverSettings(), ...this.switched };
   }
 
   /** The running client, started if need be. Errors say what to do. */
@@ -64,7 +74,7 @@ export class Server implements vscode.Disposable {
           protocol: protocolVersion,
           approvals: true,
           diagnostics: true,
-          settings: serverSettings(),
+          settings: this.settings(),
         },
         outputChannel: this.log,
         revealOutputChannelOn: RevealOutputChannelOn.Never,
@@ -78,7 +88,7 @@ export class Server implements vscode.Disposable {
           workspace: {
             handleApplyEdit: (params, next) =>
               this.edits.apply(params, async (p) => (await next(p, noToken)) as ApplyWorkspaceEditResult),
-            configuration: (params) => params.items.map(() => serverSettings()),
+            configuration: (params) => params.items.map(() => this.settings()),
           },
         },
       },

@@ -38,6 +38,7 @@ export class Tasks implements vscode.Disposable {
   private run?: Run;
   private queue: Queued[] = [];
   private session?: string;
+  private mode = 'edit';
   private readonly approvals: Approvals;
   private readonly status = vscode.window.createStatusBarItem('thinkflow.status', vscode.StatusBarAlignment.Left);
 
@@ -60,14 +61,10 @@ export class Tasks implements vscode.Disposable {
     this.status.dispose();
   }
 
-  /** The conversation that the next task goes on with. */
-  get conversation(): string | undefined {
-    return this.session;
-  }
-
-  /** Goes on with a conversation that was begun by switching something in it. */
-  adopt(session: string) {
-    this.session ||= session;
+  /** Shows the mode, where it is not the usual one. */
+  setMode(mode: string) {
+    this.mode = mode;
+    this.showStatus();
   }
 
   /** Asks for a task, with what is selected, and runs it. */
@@ -265,7 +262,7 @@ export class Tasks implements vscode.Disposable {
         if (event.approval) this.approve(run, event.approval);
         break;
       case 'turn.started':
-        this.answer.settle();
+        this.answer.turn();
         run.doing = 'waiting for the model';
         break;
       case 'turn.restarted':
@@ -320,7 +317,8 @@ export class Tasks implements vscode.Disposable {
     const run = this.run;
     const asks = run !== undefined && run.asking > 0;
     const icon = asks ? '$(question)' : run ? '$(sync~spin)' : '$(sparkle)';
-    this.status.text = `${icon} ThinkFlow${run ? ': ' + this.doing : ''}`;
+    const mode = this.mode === 'edit' ? '' : ` (${this.mode})`;
+    this.status.text = `${icon} ThinkFlow${mode}${run ? ': ' + this.doing : ''}`;
     this.status.backgroundColor = asks ? new vscode.ThemeColor('statusBarItem.warningBackground') : undefined;
     // A question that was not answered hides among the notifications.
     this.status.command = asks ? 'notifications.showList' : 'thinkflow.showAnswer';

@@ -536,6 +536,7 @@ func (w *window) asks(t *testing.T) {
 		"I tidy up.", "✓ edit ask.md  +1 −1", "Then the list", "✗ edit ask.md", "\n\nThat line is not there", "✓ edit ask.md  +2 −1",
 		"? asks to run echo seen", "✓ allowed once: run echo seen", "✓ bash echo seen  exit 0", "It is as it should be",
 		"? asks to delete draft.md", "✗ denied: delete draft.md", "✗ delete draft.md", "I keep the draft.", "— done")
+	w.page.ask(t, "wait", object{"selector": ".codelens-decoration:has-text('ThinkFlow: keep this change (+2 −1)')"}, nil)
 	w.screenshot(t, "asked")
 }
 

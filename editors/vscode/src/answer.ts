@@ -41,7 +41,8 @@ export function commandLine(c: CommandEvent, reason?: string): string {
   if (c.added || c.removed) parts.push(` +${c.added ?? 0} −${c.removed ?? 0}`);
   if (c.exit_code !== undefined) parts.push(` exit ${c.exit_code}`);
   const why = reason ?? c.error;
-  if (why && c.status !== 'applied') parts.push(' ' + firstLine(why));
+  // What follows the first clause is advice for the model.
+  if (why && c.status !== 'applied') parts.push(' ' + firstLine(why).split('; ', 1)[0]);
   for (const note of c.notes ?? []) parts.push(` (${note})`);
   return parts.join(' ');
 }

@@ -35,27 +35,9 @@ func (l *callList) add(d CallDelta) {
 	c.args = append(c.args, d.Args...)
 }
 
-// complete tells whether call n has a name and a whole JSON value for its
-// arguments, so that it may run before the answer ends. Blank arguments are not
-// complete: more may come.
-func (l *callList) complete(n int) bool {
-	return n < len(l.calls) && l.calls[n].name != "" && json.Valid(l.calls[n].args)
-}
-
-// list returns the calls in order, arguments as they came. Calls without a name
-// are dropped: nothing can be done with them, not even an error result, since
-// the history needs a name.
-func (l *callList) list() []ToolCall {
-	var out []ToolCall
-	for i := range l.calls {
-		if c := &l.calls[i]; strings.TrimSpace(c.name) != "" {
-			out = append(out, ToolCall{ID: c.id, Name: c.name, Arguments: string(c.args)})
-		}
-	}
-	return out
-}
-
-// at returns call n, arguments as they came; ok is false for one without a name.
+// at returns call n, arguments as they came; ok is false for one without a name:
+// nothing can be done with it, not even an error result, since the history needs a
+// name.
 func (l *callList) at(n int) (c ToolCall, ok bool) {
 	p := &l.calls[n]
 	return ToolCall{ID: p.id, Name: p.name, Arguments: string(p.args)}, strings.TrimSpace(p.name) != ""

@@ -18,7 +18,6 @@ type clientFacts struct {
 	create        bool // CreateFile and so on in a WorkspaceEdit
 	rename        bool
 	delete        bool
-	annotations   bool
 	progress      bool // window/workDoneProgress/create
 	showDocument  bool
 	configuration bool // workspace/configuration
@@ -62,7 +61,6 @@ func factsOf(p *protocol.InitializeParams, o initOptions) clientFacts {
 		f.rename = slices.Contains(e.ResourceOperations, protocol.ResourceOperationKindRename)
 		f.delete = slices.Contains(e.ResourceOperations, protocol.ResourceOperationKindDelete)
 		f.documentChanges = isTrue(e.DocumentChanges) || len(e.ResourceOperations) > 0
-		f.annotations = e.ChangeAnnotationSupport != nil
 		f.neovim = !isTrue(e.DocumentChanges) && len(e.ResourceOperations) > 0
 	}
 	return f

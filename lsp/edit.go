@@ -37,30 +37,12 @@ func deleteFile(u uri.URI, recursive bool) *protocol.DeleteFile {
 
 // textDocumentEdit holds the edits of one document; version nil means a
 // document that is not open.
-func textDocumentEdit(u uri.URI, version *int32, edits []protocol.TextEdit, annotation string) *protocol.TextDocumentEdit {
+func textDocumentEdit(u uri.URI, version *int32, edits []protocol.TextEdit) *protocol.TextDocumentEdit {
 	e := &protocol.TextDocumentEdit{Edits: make([]protocol.TextDocumentEditElement, len(edits))}
 	e.TextDocument.URI, e.TextDocument.Version = u, version
 	for i := range edits {
-		if annotation == "" {
-			e.Edits[i] = &edits[i]
-			continue
-		}
-		e.Edits[i] = &protocol.AnnotatedTextEdit{TextEdit: edits[i], AnnotationID: protocol.ChangeAnnotationIdentifier(annotation)}
+		e.Edits[i] = &edits[i]
 	}
-	return e
-}
-
-// annotationID is the one annotation that an edit of ours carries.
-const annotationID = "thinkflow"
-
-// annotated names an edit, where the client supports that; confirm makes the
-// client ask the person first.
-func annotated(e protocol.WorkspaceEdit, label string, confirm bool) protocol.WorkspaceEdit {
-	a := protocol.ChangeAnnotation{Label: label}
-	if confirm {
-		a.NeedsConfirmation = &confirm
-	}
-	e.ChangeAnnotations = map[protocol.ChangeAnnotationIdentifier]protocol.ChangeAnnotation{annotationID: a}
 	return e
 }
 
@@ -159,7 +141,7 @@ func openEdit(snap *snapshot, edits []protocol.TextEdit, f clientFacts) protocol
 		return protocol.WorkspaceEdit{Changes: map[uri.URI][]protocol.TextEdit{u: edits}}
 	}
 	version := f.editVersion(snap.version)
-	return protocol.WorkspaceEdit{DocumentChanges: []protocol.DocumentChange{textDocumentEdit(u, &version, edits, "")}}
+	return protocol.WorkspaceEdit{DocumentChanges: []protocol.DocumentChange{textDocumentEdit(u, &version, edits)}}
 }
 
 // closedEdit is the WorkspaceEdit for a file that is not open (setting apply:
@@ -173,7 +155,7 @@ func closedEdit(u uri.URI, create bool, edits []protocol.TextEdit, f clientFacts
 		e.DocumentChanges = append(e.DocumentChanges, createFile(u))
 	}
 	if len(edits) > 0 {
-		e.DocumentChanges = append(e.DocumentChanges, textDocumentEdit(u, nil, edits, ""))
+		e.DocumentChanges = append(e.DocumentChanges, textDocumentEdit(u, nil, edits))
 	}
 	return e
 }

@@ -50,7 +50,7 @@ func TestPlannedEdits(t *testing.T) {
 }
 
 // TestWorkspaceEditJSON: kinds are present, versions kept, null where a document
-// is not open, annotations only where asked for.
+// is not open.
 func TestWorkspaceEditJSON(t *testing.T) {
 	version := int32(4)
 	edits := []protocol.TextEdit{{Range: protocol.Range{End: pos(0, 3)}, NewText: "<b>&"}}
@@ -62,15 +62,14 @@ func TestWorkspaceEditJSON(t *testing.T) {
 		want string
 	}{
 		{
-			"create, annotated edit, rename, delete",
-			annotated(protocol.WorkspaceEdit{DocumentChanges: []protocol.DocumentChange{
-				createFile("file:///ws/n.txt"), textDocumentEdit("file:///ws/a.txt", &version, edits, annotationID),
+			"create, edit, rename, delete",
+			protocol.WorkspaceEdit{DocumentChanges: []protocol.DocumentChange{
+				createFile("file:///ws/n.txt"), textDocumentEdit("file:///ws/a.txt", &version, edits),
 				renameFile("file:///ws/a.txt", "file:///ws/b.txt"), deleteFile("file:///ws/d", true),
-			}}, "ThinkFlow", true),
+			}},
 			`{"documentChanges":[{"kind":"create","uri":"file:///ws/n.txt","options":{"ignoreIfExists":true}},` +
-				`{"textDocument":{"uri":"file:///ws/a.txt","version":4},"edits":[{"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":3}},"newText":"<b>&","annotationId":"thinkflow"}]},` +
-				`{"kind":"rename","oldUri":"file:///ws/a.txt","newUri":"file:///ws/b.txt"},{"kind":"delete","uri":"file:///ws/d","options":{"recursive":true}}],` +
-				`"changeAnnotations":{"thinkflow":{"label":"ThinkFlow","needsConfirmation":true}}}`,
+				`{"textDocument":{"uri":"file:///ws/a.txt","version":4},"edits":[{"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":3}},"newText":"<b>&"}]},` +
+				`{"kind":"rename","oldUri":"file:///ws/a.txt","newUri":"file:///ws/b.txt"},{"kind":"delete","uri":"file:///ws/d","options":{"recursive":true}}]}`,
 		},
 		{
 			"open document, version 0",

@@ -22,9 +22,9 @@ func TestCapabilities(t *testing.T) {
 	nvim10 := nvim
 	nvim10.showDocument, nvim10.configuration = true, true
 	nvim12 := nvim10
-	nvim12.annotations, nvim12.codeLens, nvim12.refreshLens = true, true, true
+	nvim12.codeLens, nvim12.refreshLens = true, true
 	rows := map[string]clientFacts{
-		"vscode":    {encoding: utf16Units, applyEdit: true, documentChanges: true, create: true, rename: true, delete: true, annotations: true, progress: true, showDocument: true, configuration: true, codeLens: true, refreshLens: true},
+		"vscode":    {encoding: utf16Units, applyEdit: true, documentChanges: true, create: true, rename: true, delete: true, progress: true, showDocument: true, configuration: true, codeLens: true, refreshLens: true},
 		"nvim-0.7":  nvim,
 		"nvim-0.10": nvim10,
 		"nvim-0.12": nvim12,

@@ -151,34 +151,3 @@ func TestUnifiedFormat(t *testing.T) {
 		})
 	}
 }
-
-func TestMapRange(t *testing.T) {
-	rows := []struct {
-		name       string
-		start, end int
-		changes    []Edit
-		s, e       int
-		intact     bool
-	}{
-		{"nothing", 2, 4, nil, 2, 4, true},
-		{"before", 2, 4, []Edit{{0, 1, "xyz"}}, 4, 6, true},
-		{"behind", 2, 4, []Edit{{5, 6, ""}}, 2, 4, true},
-		{"insert at start", 2, 4, []Edit{{2, 2, "x"}}, 3, 5, true},
-		{"insert at end", 2, 4, []Edit{{4, 4, "x"}}, 2, 4, true},
-		{"inside", 2, 4, []Edit{{3, 3, "x"}}, 2, 5, false},
-		{"over all", 2, 4, []Edit{{0, 6, ""}}, 0, 0, false},
-		{"over start", 2, 6, []Edit{{1, 3, "abc"}}, 1, 7, false},
-		{"replaced up to start", 2, 4, []Edit{{1, 2, "xx"}}, 3, 5, true},
-		{"two in a row", 10, 12, []Edit{{0, 0, "ab"}, {0, 5, ""}}, 7, 9, true},
-		{"empty range, insert at it", 3, 3, []Edit{{3, 3, "x"}}, 4, 4, true},
-		{"empty range, deletion around", 3, 3, []Edit{{2, 4, ""}}, 2, 2, false},
-	}
-	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) {
-			s, e, intact := MapRange(r.start, r.end, r.changes)
-			if s != r.s || e != r.e || intact != r.intact {
-				t.Errorf("got %d %d %v", s, e, intact)
-			}
-		})
-	}
-}

@@ -80,26 +80,3 @@ func invertEdits(text string, edits []Edit) []Edit {
 	}
 	return out
 }
-
-// MapRange maps the range of bytes start to end through changes that happened
-// one after the other (offsets of each refer to the text after those before
-// it). intact reports that none of them touched the range; an insertion at its
-// very start or end is outside of it. When one did, the result covers what is
-// left and what was put in its place.
-func MapRange(start, end int, changes []Edit) (s, e int, intact bool) {
-	s, e, intact = start, end, true
-	for _, c := range changes {
-		delta := len(c.New) - (c.End - c.Start)
-		switch {
-		case c.End <= s && (c.End < e || c.Start < c.End || s == e): // before, or inserted at the start
-			s += delta
-			e += delta
-		case c.Start >= e: // behind, or inserted at the end
-		default:
-			intact = false
-			s = min(s, c.Start)
-			e = max(e, c.End) + delta
-		}
-	}
-	return s, e, intact
-}

@@ -73,16 +73,6 @@ var (
 		"file changed since it was read; the old text was still unique"}
 )
 
-// Guards returns the whole list, for documentation and tests.
-func Guards() []Guard {
-	return []Guard{
-		guardEmptyOld, guardNoChange, guardPlaceholder, guardOverlap, guardLineNumbers, guardIndentStyle,
-		guardIndentDepth, guardShiftNew, guardEmptyBody, guardChanged,
-		guardFence, guardAppendBreak, guardSeam,
-		guardShrink, guardMidIndent, guardMidWord, guardBlankLine, guardPlaceholderNew, guardDisk, guardMoved,
-	}
-}
-
 func (g Guard) refuse(path string, line int, args ...any) *Refusal {
 	return &Refusal{Code: g.Code, Path: path, Line: line, Message: fmt.Sprintf(g.Wording, args...)}
 }

@@ -231,13 +231,6 @@ func (e *Editor) TextIfOpen(name string) (text string, ok bool) {
 	return b.Text, true
 }
 
-// Version is the version of a buffer.
-func (e *Editor) Version(name string) int32 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.buffer(name).Version
-}
-
 // SetReadOnly makes a buffer refuse edits.
 func (e *Editor) SetReadOnly(name string) {
 	e.mu.Lock()

@@ -89,9 +89,6 @@ func (p *Process) Wait() error {
 	return p.err
 }
 
-// Done is closed when the process has ended.
-func (p *Process) Done() <-chan struct{} { return p.done }
-
 // Stop kills the process with its children, and waits until they are gone.
 func (p *Process) Stop() {
 	p.cancel()

@@ -55,6 +55,17 @@ a_chromium() {
   fi
 }
 
+# The race detector needs cgo, and that a C compiler with the headers of its library.
+a_compiler() {
+  if ! have cc && ! have gcc && [ -z "$list_only" ]; then
+    say "installing gcc"
+    apt_install gcc libc6-dev
+  fi
+  if have cc; then found cc "$(command -v cc)"; elif have gcc; then found gcc "$(command -v gcc)"; else
+    lacks cc "no race detector: use make test-go"
+  fi
+}
+
 # The extension's own build tools, pinned by its package-lock.json.
 extension_modules() {
   local dir=$here/../editors/vscode
@@ -71,8 +82,8 @@ extension_modules() {
   fi
 }
 
+a_compiler
 command_or_package git git "tests that look at repositories are skipped"
-command_or_package rg ripgrep "search is not compared with ripgrep"
 [ "$(uname -s)" = Linux ] && command_or_package bwrap bubblewrap "the stronger sandbox is not tested"
 command_or_package tmux tmux "terminal programs cannot be looked at"
 command_or_package npm npm "no VS Code"

@@ -32,6 +32,9 @@ type ToolCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
+	// Extra is JSON that belongs to the call and goes back with it unread: the
+	// signature of a thought without which Gemini 3 refuses the next request.
+	Extra string `json:"extra,omitempty"`
 }
 
 // Tool describes a native tool to the model.
@@ -85,6 +88,8 @@ type CallDelta struct {
 	ID   string
 	Name string
 	Args string
+	// Extra is what a provider wants to have back with the call: see ToolCall.
+	Extra string
 }
 
 // TurnUsage is what the provider reported for one request; -1 = not reported.

@@ -19,6 +19,7 @@ type callList struct {
 type callParts struct {
 	id, name string
 	args     []byte
+	extra    string
 }
 
 func (l *callList) add(d CallDelta) {
@@ -32,6 +33,9 @@ func (l *callList) add(d CallDelta) {
 	if d.Name != "" {
 		c.name = d.Name
 	}
+	if d.Extra != "" {
+		c.extra = d.Extra
+	}
 	c.args = append(c.args, d.Args...)
 }
 
@@ -40,7 +44,7 @@ func (l *callList) add(d CallDelta) {
 // name.
 func (l *callList) at(n int) (c ToolCall, ok bool) {
 	p := &l.calls[n]
-	return ToolCall{ID: p.id, Name: p.name, Arguments: string(p.args)}, strings.TrimSpace(p.name) != ""
+	return ToolCall{ID: p.id, Name: p.name, Arguments: string(p.args), Extra: p.extra}, strings.TrimSpace(p.name) != ""
 }
 
 // PreparedCall is a finished call, made ready for execution and for the history.
@@ -73,7 +77,7 @@ const maxBadArguments = 1000
 // TC-23). finish is the answer's finish reason.
 func PrepareCall(c ToolCall, finish string) PreparedCall {
 	p := PreparedCall{Name: strings.TrimSpace(c.Name)}
-	p.History = ToolCall{ID: c.ID, Name: HistoryToolName(p.Name)}
+	p.History = ToolCall{ID: c.ID, Name: HistoryToolName(p.Name), Extra: c.Extra}
 	args, problem := objectArguments(c.Arguments)
 	if problem != "" {
 		if finish == "length" && incompleteJSON(c.Arguments) {

@@ -43,6 +43,8 @@ type toolCall struct {
 	ID       string   `json:"id"`
 	Type     string   `json:"type"`
 	Function function `json:"function"`
+	// Extra is what came with the call in the same field (Gemini's signatures).
+	Extra json.RawMessage `json:"extra_content,omitempty"`
 }
 
 type function struct {
@@ -127,7 +129,7 @@ func wireMessage(m *agent.Message, reasoningField string) message {
 			args = "{}"
 		}
 		w.ToolCalls = append(w.ToolCalls, toolCall{
-			ID: tc.ID, Type: "function", Function: function{agent.HistoryToolName(tc.Name), args},
+			ID: tc.ID, Type: "function", Function: function{agent.HistoryToolName(tc.Name), args}, Extra: json.RawMessage(tc.Extra),
 		})
 	}
 	return w

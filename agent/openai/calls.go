@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 
 	"thinkflow/agent"
@@ -11,6 +13,7 @@ import (
 type fragment struct {
 	index          *int
 	id, name, args string
+	extra          string // JSON that goes back with the call
 }
 
 // calls sorts the fragments of an answer's native calls. Servers disagree about
@@ -29,28 +32,104 @@ type call struct {
 	id, name string
 	args     strings.Builder
 	scan     jsonScan
+	join     joiner
+	named    bool // the name was given out: it is whole once arguments come
+	blank    bool // {} came in one piece, and was not given out
 }
 
 // complete tells whether the arguments are a whole JSON value.
-func (c *call) complete() bool { return c.scan.complete }
+func (c *call) complete() bool { return c.scan.complete || c.blank }
 
 // begun tells whether a value has begun that is not complete.
 func (c *call) begun() bool { return c.scan.begun && !c.scan.complete }
 
-// repeated tells whether args are the complete arguments once more (TC-11).
+// repeated tells whether args are the complete arguments once more (TC-11),
+// whatever the blanks between its tokens.
 func (c *call) repeated(args string) bool {
-	return c.complete() && strings.TrimSpace(args) == strings.TrimSpace(c.args.String())
+	if !c.complete() {
+		return false
+	}
+	have := c.args.String()
+	if c.blank {
+		have = "{}"
+	}
+	return compact(args) == compact(have)
 }
 
-// add takes a fragment and returns what is new in it; ok is false when nothing is.
-func (a *calls) add(f fragment) (d agent.CallDelta, ok bool) {
+func compact(s string) string {
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(s)) != nil {
+		return strings.TrimSpace(s)
+	}
+	return b.String()
+}
+
+// takeName takes a name that a piece came with: names come whole, in pieces, or as
+// the whole so far; once there are arguments the name is whole.
+func (c *call) takeName(name string) {
+	switch {
+	case name == "" || c.named || c.scan.begun || c.blank:
+		if c.name == "" {
+			c.name = name
+		}
+	case strings.HasPrefix(name, c.name):
+		c.name = name
+	case c.name != name:
+		c.name += name
+	}
+}
+
+// giveName gives the name out, once.
+func (c *call) giveName() string {
+	if c.named || c.name == "" {
+		return ""
+	}
+	c.named = true
+	return c.name
+}
+
+// giveBlank gives out arguments that stayed {}.
+func (c *call) giveBlank() string {
+	if !c.blank {
+		return ""
+	}
+	c.blank = false
+	c.args.WriteString("{}")
+	c.scan.feed("{}")
+	return "{}"
+}
+
+// add takes a fragment and returns what is new in it, and in the call before it
+// when this one begins another.
+func (a *calls) add(f fragment) (out []agent.CallDelta) {
+	before := a.last()
 	c := a.find(f)
 	if c == nil {
 		if strings.TrimSpace(f.args) != "" {
 			a.orphans++
 		}
-		return d, false
+		return nil
 	}
+	if before != nil && a.last() != before {
+		out = a.close(before, out)
+	}
+	if d := a.feed(c, f); d != (agent.CallDelta{Call: c.n}) {
+		out = append(out, d)
+	}
+	return out
+}
+
+// close gives out what was kept back of a call that is over.
+func (a *calls) close(c *call, out []agent.CallDelta) []agent.CallDelta {
+	d := agent.CallDelta{Call: c.n, Name: c.giveName(), Args: c.giveBlank()}
+	if d != (agent.CallDelta{Call: c.n}) {
+		out = append(out, d)
+	}
+	return out
+}
+
+// feed takes a fragment of a call.
+func (a *calls) feed(c *call, f fragment) (d agent.CallDelta) {
 	if f.index != nil {
 		a.byIndex[*f.index] = c
 	}
@@ -65,20 +144,42 @@ func (a *calls) add(f fragment) (d agent.CallDelta, ok bool) {
 		}
 		d.ID = c.id
 	}
-	if c.name == "" && f.name != "" {
-		c.name, d.Name = f.name, f.name
+	d.Extra = f.extra
+	c.takeName(f.name)
+	if c.scan.begun {
+		d.Name = c.giveName()
 	}
-	if f.args != "" && !c.repeated(f.args) {
-		c.args.WriteString(f.args)
-		c.scan.feed(f.args)
-		d.Args = f.args
+	args := c.join.add(f.args)
+	if args == "" || c.repeated(args) {
+		return d
 	}
-	return d, d.ID != "" || d.Name != "" || d.Args != ""
+	if c.args.Len() == 0 && !c.blank && compact(args) == "{}" {
+		// Some servers begin every call with {} and send the arguments behind it.
+		c.blank = true
+		return d
+	}
+	if c.blank {
+		if strings.HasPrefix(strings.TrimSpace(args), "{") {
+			c.blank = false
+		} else if strings.TrimSpace(args) != "" {
+			d.Args = c.giveBlank()
+		} else {
+			return d
+		}
+	}
+	if d.Name == "" {
+		d.Name = c.giveName()
+	}
+	c.args.WriteString(args)
+	c.scan.feed(args)
+	d.Args += args
+	return d
 }
 
 // finish gives an id to each call that came without one.
 func (a *calls) finish() (out []agent.CallDelta) {
 	for _, c := range a.list {
+		out = a.close(c, out)
 		if c.id == "" && c.name != "" {
 			c.id = a.newID()
 			out = append(out, agent.CallDelta{Call: c.n, ID: c.id})
@@ -158,6 +259,9 @@ func startsNew(c *call, f fragment, moved bool) bool {
 	}
 	args := strings.TrimSpace(f.args)
 	object := strings.HasPrefix(args, "{")
+	if f.name != c.name && !c.scan.begun && !c.blank && !moved && (f.index != nil || f.id != "") && (f.id == "" || f.id == c.id) && (!object || strings.HasPrefix(f.name, c.name)) {
+		return false // the name comes in pieces
+	}
 	if f.id != "" && c.id != "" && f.id != c.id {
 		// New id with a name: a new call (TC-02), but for servers that renew the
 		// id and repeat the name with every piece.
@@ -166,7 +270,7 @@ func startsNew(c *call, f fragment, moved bool) bool {
 	if !c.complete() {
 		return f.name != c.name && object
 	}
-	if c.repeated(args) {
+	if f.name == c.name && c.repeated(args) {
 		return false
 	}
 	return object || f.name != c.name || moved

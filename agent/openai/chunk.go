@@ -29,30 +29,62 @@ type delta struct {
 	Content          content         `json:"content"`
 	ReasoningContent content         `json:"reasoning_content"`
 	Reasoning        content         `json:"reasoning"`
+	ReasoningText    content         `json:"reasoning_text"`
+	Thinking         content         `json:"thinking"`
+	ThinkingContent  content         `json:"thinking_content"`
 	ReasoningDetails json.RawMessage `json:"reasoning_details"`
 	Refusal          lenient         `json:"refusal"`
-	ToolCalls        []wireCall      `json:"tool_calls"`
+	ToolCalls        wireCalls       `json:"tool_calls"`
 	FunctionCall     *wireFunction   `json:"function_call"` // the API before tools
 }
 
+// wireCalls is a list of calls, or a single one.
+type wireCalls []wireCall
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *wireCalls) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '{' {
+		var one wireCall
+		err := json.Unmarshal(b, &one)
+		*w = wireCalls{one}
+		return err
+	}
+	return json.Unmarshal(b, (*[]wireCall)(w))
+}
+
 type wireCall struct {
-	Index    json.RawMessage `json:"index"`
-	ID       lenient         `json:"id"`
-	Function wireFunction    `json:"function"`
+	Index        json.RawMessage `json:"index"`
+	ID           lenient         `json:"id"`
+	Function     *wireFunction   `json:"function"`
+	wireFunction                 // some leave function out
+	Extra        json.RawMessage `json:"extra_content"`
 }
 
 type wireFunction struct {
+	ID        lenient `json:"id"` // llama.cpp in the first half of 2025
 	Name      lenient `json:"name"`
 	Arguments lenient `json:"arguments"` // an object is taken as its text
 }
 
 func (w *wireCall) fragment() fragment {
-	f := fragment{id: string(w.ID), args: string(w.Function.Arguments)}
-	if strings.TrimSpace(string(w.Function.Name)) != "" {
-		f.name = string(w.Function.Name)
+	fn := w.Function
+	if fn == nil {
+		fn = &w.wireFunction
 	}
-	if n, err := strconv.Atoi(strings.Trim(string(w.Index), `"`)); err == nil {
-		f.index = &n
+	f := fragment{id: string(w.ID), args: string(fn.Arguments)}
+	if f.id == "" {
+		f.id = string(fn.ID)
+	}
+	if strings.TrimSpace(string(fn.Name)) != "" {
+		f.name = string(fn.Name)
+	}
+	if len(w.Extra) > 0 && w.Extra[0] == '{' {
+		f.extra = string(w.Extra)
+	}
+	// A whole number however it is written; one that is beyond any list is none.
+	if n, err := strconv.ParseFloat(strings.Trim(string(w.Index), `"`), 64); err == nil && n == float64(int(n)) {
+		i := int(n)
+		f.index = &i
 	}
 	return f
 }
@@ -66,8 +98,8 @@ func (l *lenient) UnmarshalJSON(b []byte) error {
 	case bytes.Equal(b, []byte("null")):
 		*l = ""
 	case len(b) > 0 && b[0] == '"':
-		var s string
-		if err := json.Unmarshal(b, &s); err != nil {
+		s, err := unquote(b)
+		if err != nil {
 			return err
 		}
 		*l = lenient(s)
@@ -89,7 +121,19 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	}
 	switch b[0] {
 	case '"':
-		return json.Unmarshal(b, &c.text)
+		var err error
+		c.text, err = unquote(b)
+		return err
+	case '{':
+		var part struct {
+			Text    lenient `json:"text"`
+			Content lenient `json:"content"`
+		}
+		if json.Unmarshal(b, &part) == nil {
+			c.text = string(part.Text + part.Content)
+		}
+	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '-':
+		c.text = string(b) // a server that does not quote it
 	case '[':
 		var parts []struct {
 			Text     lenient `json:"text"`
@@ -114,15 +158,22 @@ func (d *delta) reasoningText() (text, field string) {
 		return d.ReasoningContent.text, "reasoning_content"
 	case d.Reasoning.text != "":
 		return d.Reasoning.text, "reasoning"
+	case d.ReasoningText.text != "":
+		return d.ReasoningText.text, "reasoning_text"
+	case d.Thinking.text != "":
+		return d.Thinking.text, "thinking"
+	case d.ThinkingContent.text != "":
+		return d.ThinkingContent.text, "thinking_content"
 	case d.Content.thinking != "":
 		return d.Content.thinking, ""
 	case len(d.ReasoningDetails) > 2:
 		var details []struct {
-			Text lenient `json:"text"`
+			Text    lenient `json:"text"`
+			Summary lenient `json:"summary"`
 		}
 		if json.Unmarshal(d.ReasoningDetails, &details) == nil {
 			for _, p := range details {
-				text += string(p.Text)
+				text += string(p.Text + p.Summary)
 			}
 		}
 	}
@@ -180,6 +231,8 @@ func finishReason(s string) (reason string, failed bool) {
 		return "tool_calls", false
 	case "safety", "sensitive", "blocked", "refusal", "prohibited_content":
 		return "content_filter", false
+	case "malformed_function_call", "function_call_filter: malformed_function_call": // Gemini: it cannot read its own call
+		return l, true
 	case "error", "abort", "network_error", "insufficient_system_resource":
 		return l, true
 	default:

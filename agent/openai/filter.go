@@ -146,12 +146,17 @@ func (f *filter) dataLine(value []byte) bool {
 		f.data = append(append(f.data, ' '), value...)
 		return false
 	}
-	if v := bytes.TrimSpace(value); string(v) == "[DONE]" || len(v) > 0 && v[0] == '{' && v[len(v)-1] == '}' && json.Valid(v) {
+	if v := bytes.TrimSpace(value); isDone(v) || len(v) > 0 && v[0] == '{' && v[len(v)-1] == '}' && json.Valid(v) {
 		f.give(v)
 		return true
 	}
 	f.data, f.hasData = append(f.data[:0], value...), true
 	return false
+}
+
+// isDone tells whether this ends the answer, however it is written.
+func isDone(payload []byte) bool {
+	return bytes.EqualFold(bytes.Trim(payload, `"`), []byte("[DONE]"))
 }
 
 // give makes the payload the next output.
@@ -160,8 +165,9 @@ func (f *filter) give(payload []byte) {
 	f.events++
 	f.pos = 0
 	f.out = append(f.out[:0], "data: "...)
-	if string(payload) == "[DONE]" && !f.isError {
+	if isDone(payload) && !f.isError {
 		f.done = true
+		payload = []byte("[DONE]")
 	} else if f.isError {
 		f.out = append(f.out, markError)
 	} else {

@@ -28,6 +28,8 @@ type stream struct {
 
 	firstBy  time.Time // limit for the first piece of the answer
 	calls    calls
+	text     joiner
+	thought  joiner
 	begun    bool // a piece of the answer has come
 	finish   string
 	usage    *agent.TurnUsage
@@ -203,9 +205,9 @@ func (s *stream) event(raw []byte) (d agent.Delta, ok bool, err error) {
 }
 
 func (s *stream) take(d *agent.Delta, dl *delta) {
-	d.Text += dl.Content.text + string(dl.Refusal)
+	d.Text += s.text.add(dl.Content.text + string(dl.Refusal))
 	text, field := dl.reasoningText()
-	d.Reasoning += text
+	d.Reasoning += s.thought.add(text)
 	if field != "" && field != s.field {
 		s.field = field
 		s.c.learn(s.model, func(d *dialect) { d.reasoningField = field })
@@ -220,7 +222,5 @@ func (s *stream) take(d *agent.Delta, dl *delta) {
 }
 
 func (s *stream) takeCall(d *agent.Delta, f fragment) {
-	if c, ok := s.calls.add(f); ok {
-		d.Calls = append(d.Calls, c)
-	}
+	d.Calls = append(d.Calls, s.calls.add(f)...)
 }

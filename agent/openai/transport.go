@@ -28,6 +28,7 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.body)), nil }
 		req.ContentLength = int64(len(x.body))
 	}
+	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("User-Agent", c.opts.UserAgent)
 	for k, v := range c.opts.Headers {
 		req.Header.Set(k, v)
@@ -44,11 +45,16 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, readFailure(resp)
 	}
+	text, err := plain(resp)
+	if err != nil {
+		x.filter = newFilter(body, c.opts.MaxLine) // an answer has begun
+		return nil, err
+	}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
-		head, _ := io.ReadAll(io.LimitReader(resp.Body, maxJunk))
+		head, _ := io.ReadAll(io.LimitReader(text, maxJunk))
 		return nil, &errNotStream{string(head)}
 	}
-	x.filter = newFilter(body, c.opts.MaxLine)
+	x.filter = newFilter(text, c.opts.MaxLine)
 	resp.Body = struct {
 		io.Reader
 		io.Closer
@@ -66,6 +72,10 @@ type statusFailure struct {
 func (s *statusFailure) Error() string { return http.StatusText(s.status) }
 
 func readFailure(resp *http.Response) *statusFailure {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what came counts
+	text, err := plain(resp)
+	if err != nil {
+		text = resp.Body
+	}
+	body, _ := io.ReadAll(io.LimitReader(text, maxErrorBody)) // what came counts
 	return &statusFailure{resp.StatusCode, resp.Header, body}
 }

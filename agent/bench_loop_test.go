@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -69,39 +67,4 @@ func inUse() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
-}
-
-// BenchmarkCancel is the time from Cancel to the result, with a stream in its
-// middle and a shell command running.
-func BenchmarkCancel(b *testing.B) {
-	for name, script := range map[string]string{
-		"stream": "turn\ntext Hello.\nhang\nrepeat\n",
-		"bash":   "turn\ntext \"<tf-bash id=\\\"1\\\">echo ready; sleep 100</tf-bash>\"\nrepeat\n",
-	} {
-		b.Run(name, func(b *testing.B) {
-			var took []time.Duration
-			r := newRig(b, b.TempDir(), "allow = [\"bash\"]\n", script)
-			for i := range b.N {
-				there := make(chan struct{}, 100)
-				done := make(chan struct{})
-				id := fmt.Sprint("run", i)
-				go func() {
-					defer close(done)
-					_, _ = r.engine.Run(b.Context(), agent.RunRequest{Run: id, Task: "go", Events: func(ev agent.Event) {
-						if ev.Type == agent.TextDelta || ev.Type == agent.ToolOutput {
-							there <- struct{}{}
-						}
-					}})
-				}()
-				<-there
-				start := time.Now()
-				r.engine.Cancel(id)
-				<-done
-				took = append(took, time.Since(start))
-			}
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-p50")
-			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms-p99")
-		})
-	}
 }

@@ -138,11 +138,20 @@ func ownProcess(cmd *exec.Cmd, out io.Writer) (killed func() bool) {
 	ownGroup(cmd)
 	cmd.Cancel = func() error {
 		was.Store(true)
+		cmd.WaitDelay = killedHolds // exec reads it behind this
 		return killGroup(cmd)
 	}
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = leftHolds
 	return was.Load
 }
+
+// How long the output of a command may stay open when its shell has gone: what the
+// shell left behind may still say something; what was killed has nothing to say,
+// and whatever got away is ended when the sandbox is finished.
+const (
+	leftHolds   = time.Second
+	killedHolds = 200 * time.Millisecond
+)
 
 // heldBack explains a failure that looks like the sandbox's doing.
 func (r *run) heldBack(output string, g sandbox.Grants) string {

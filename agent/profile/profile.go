@@ -37,6 +37,9 @@ type Profile struct {
 	PriceInput  float64 `json:"price_input,omitempty"`
 	PriceOutput float64 `json:"price_output,omitempty"`
 	PriceCached float64 `json:"price_cached,omitempty"`
+	// Source says where the numbers of a row of the table stand, and when they
+	// were read.
+	Source string `json:"-"`
 }
 
 // The values of Protocol and Teach.

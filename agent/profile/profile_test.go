@@ -15,9 +15,17 @@ func TestLookup(t *testing.T) {
 		{"openai/gpt-4o-mini", "gpt-4o-mini"},
 		{"DeepSeek-R1-Distill-Qwen-7B", "deepseek-r1"},
 		{"deepseek/deepseek-chat", "deepseek-chat"},
-		{"qwen2.5-coder:7b", "qwen-coder"},
+		{"qwen2.5-coder:7b", "qwen2.5-coder"},
 		{"Qwen/Qwen3-235B-A22B-Thinking-2507", "qwen-thinking"},
 		{"qwen3:8b", "qwen"},
+		{"gpt-5.1", "gpt-5.x"},
+		{"gpt-5.4-mini", "gpt-5.4-mini"},
+		{"gpt-5.3-codex", "gpt-5.2"},
+		{"glm-5.3", "glm-5"},
+		{"glm-5.1", "glm-5.0"},
+		{"grok-4.5", "grok-4.x"},
+		{"grok-4", "grok"},
+		{"moonshot-v1-8k", "default"},
 		{"gpt-oss:20b", "gpt-oss"},
 		{"z-ai/glm-4.6", "glm"},
 		{"something-new", "default"},
@@ -67,5 +75,15 @@ func TestTableIsSound(t *testing.T) {
 	for _, name := range profile.Names() {
 		require.False(t, seen[name], name)
 		seen[name] = true
+		p, err := profile.Lookup("nothing like it", profile.Overrides{name: map[string]any{"match": []any{"nothing like it"}}})
+		require.NoError(t, err)
+		require.Equal(t, name, p.Name)
+		require.NotEmpty(t, p.Source, "%s: where do its numbers stand?", name)
+		if p.PriceInput != 0 || p.PriceOutput != 0 || p.PriceCached != 0 {
+			require.Regexp(t, `20\d\d`, p.Source, "%s: a price has a date", name)
+			require.Positive(t, p.PriceInput, name)
+			require.Positive(t, p.PriceOutput, name)
+			require.Positive(t, p.PriceCached, "%s: unknown is not 0", name)
+		}
 	}
 }

@@ -31,6 +31,7 @@ type exchange struct {
 
 	filter *filter       // set by the doer
 	answer io.ReadCloser // the body as it comes from the network
+	text   io.Reader     // the same without compression
 
 	start   time.Time
 	headers time.Time // arrival of the response's headers

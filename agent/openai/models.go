@@ -43,7 +43,7 @@ func (c *Client) Models(ctx context.Context) ([]ModelInfo, error) {
 	if err != nil {
 		return nil, f.of(x, err)
 	}
-	body, err := io.ReadAll(io.LimitReader(x.answer, int64(c.opts.MaxLine)))
+	body, err := io.ReadAll(io.LimitReader(x.text, int64(c.opts.MaxLine)))
 	_ = resp.Body.Close()
 	if err != nil {
 		return nil, f.of(x, err)

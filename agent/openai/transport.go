@@ -54,6 +54,7 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 		head, _ := io.ReadAll(io.LimitReader(text, maxJunk))
 		return nil, &errNotStream{string(head)}
 	}
+	x.text = text
 	x.filter = newFilter(text, c.opts.MaxLine)
 	resp.Body = struct {
 		io.Reader

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"thinkflow/agent"
@@ -63,13 +64,45 @@ func (m *model) ask() {
 	m.screen.Ask(m.questions[0].ev)
 }
 
+// answerKey is a key that answers a question.
+type answerKey struct {
+	key   string
+	means agent.Decision
+	long  string // for a wide terminal
+	short string // for a narrow one
+	said  string // once it is given
+}
+
+// answerKeys are all of them, in the order in which they are shown.
+func answerKeys() []answerKey {
+	return []answerKey{
+		{"y", agent.AllowOnce, "yes, once", "once", "yes, once"},
+		{"s", agent.AllowSession, "for this session", "session", "yes, for this session"},
+		{"w", agent.AllowOnceNet, "once, with the network", "+net", "yes, once, with the network"},
+		{"g", agent.AllowOnceGit, "once, with .git", "+git", "yes, once, with .git"},
+		{"b", agent.AllowOnceGitNet, "with both", "+both", "yes, once, with the network and .git"},
+		{"n", agent.Deny, "no", "no", "no"},
+	}
+}
+
+// answers are the keys that answer the question: opening the sandbox is one only
+// where it means something.
+func (q *question) answers() []answerKey {
+	return slices.DeleteFunc(answerKeys(), func(a answerKey) bool {
+		switch a.means {
+		case agent.AllowOnce, agent.AllowSession, agent.Deny:
+			return false
+		}
+		return !slices.Contains(q.ev.Choices, a.means)
+	})
+}
+
 func (m *model) answer(d agent.Decision) {
 	mark, how := "✗", "no"
-	switch d {
-	case agent.AllowOnce:
-		mark, how = "✓", "yes, once"
-	case agent.AllowSession:
-		mark, how = "✓", "yes, for this session"
+	for _, a := range answerKeys() {
+		if a.means == d && d.Allows() {
+			mark, how = "✓", a.said
+		}
 	}
 	m.questions[0].reply <- d
 	m.questions = m.questions[1:]

@@ -114,6 +114,7 @@ func (m *model) help(string) tea.Cmd {
 		{"  up, down", "what was entered before"},
 		{"  tab", "complete a command or an @file"},
 		{"  y, s, n", "answer a question: once, for this session, no"},
+		{"  w, g, b", "where it is offered: once, with the network, with .git, with both"},
 	}
 	return m.show(func(s *term.Renderer) error {
 		s.Table(nil, rows)

@@ -6,7 +6,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"thinkflow/agent"
 	"thinkflow/internal/term"
 )
 
@@ -40,16 +39,11 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return tea.ClearScreen
 	}
 	if m.armed() {
-		switch k {
-		case "y", "Y":
-			m.answer(agent.AllowOnce)
-			return nil
-		case "s", "S":
-			m.answer(agent.AllowSession)
-			return nil
-		case "n", "N":
-			m.answer(agent.Deny)
-			return nil
+		for _, a := range m.questions[0].answers() {
+			if strings.EqualFold(k, a.key) {
+				m.answer(a.means)
+				return nil
+			}
 		}
 	}
 	m.typed = m.now()

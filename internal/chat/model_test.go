@@ -504,3 +504,49 @@ func (b *bench) clean() {
 	}
 	b.printed = nil
 }
+
+// TestOpeningTheSandbox: the keys that open it count only where the question
+// offers them, and the line that names the keys fits every width.
+func TestOpeningTheSandbox(t *testing.T) {
+	all := []agent.Decision{agent.AllowOnce, agent.AllowSession, agent.AllowOnceNet, agent.AllowOnceGit, agent.AllowOnceGitNet, agent.Deny}
+	tests := []struct {
+		key     string
+		choices []agent.Decision
+		want    agent.Decision // "" = still open
+	}{
+		{"w", all, agent.AllowOnceNet},
+		{"g", all, agent.AllowOnceGit},
+		{"b", all, agent.AllowOnceGitNet},
+		{"y", all, agent.AllowOnce},
+		{"W", all, agent.AllowOnceNet},
+		{"w", []agent.Decision{agent.AllowOnce, agent.AllowSession, agent.AllowOnceGit, agent.Deny}, ""},
+		{"b", nil, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.key, func(t *testing.T) {
+			b := newBench(t)
+			b.keys("go<enter>")
+			reply := make(chan agent.Decision, 1)
+			b.send(asked{ev: agent.ApprovalEvent{ID: "q", Action: "bash", Target: "git fetch", Choices: tt.choices}, reply: reply})
+			b.clock = b.clock.Add(time.Second)
+			b.keys(tt.key)
+			got := agent.Decision("")
+			select {
+			case got = <-reply:
+			default:
+			}
+			assert.Equal(t, tt.want, got)
+		})
+	}
+	b := newBench(t)
+	b.keys("go<enter>")
+	b.send(asked{ev: agent.ApprovalEvent{ID: "q", Action: "bash", Target: "git fetch", Choices: all}, reply: make(chan agent.Decision, 1)})
+	for cols := 20; cols <= 140; cols++ {
+		b.m.cols = cols
+		line := ansi.Strip(b.m.asking(&b.m.questions[0]))
+		assert.Less(t, ansi.StringWidth(line), cols, line)
+		for _, a := range b.m.questions[0].answers() {
+			assert.Contains(t, line, a.key)
+		}
+	}
+}

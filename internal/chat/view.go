@@ -95,13 +95,7 @@ func (m *model) live() []string {
 
 func (m *model) status() string {
 	if len(m.questions) > 0 && !m.questions[0].shown.IsZero() {
-		if m.cols < 34 {
-			return m.style.Prompt("? ") + m.key1("y", "yes") + m.key1("s", "all") + m.style.Bold("n") + m.style.Dim(" no")
-		}
-		if m.cols < 60 {
-			return m.style.Prompt("? ") + m.key1("y", "once") + m.key1("s", "session") + m.key1("n", "no")
-		}
-		return m.style.Prompt("? allow this?  ") + m.key1("y", "yes, once") + m.key1("s", "for this session") + m.key1("n", "no") + m.style.Dim("esc stops")
+		return m.asking(&m.questions[0])
 	}
 	if m.run.cancelled {
 		return m.style.Warn("■ ") + "stopping: what has begun comes to its end"
@@ -110,6 +104,41 @@ func (m *model) status() string {
 		return line
 	}
 	return m.style.Dim("…")
+}
+
+// asking names the keys that answer, in the longest words that fit.
+func (m *model) asking(q *question) string {
+	keys := q.answers()
+	line := func(begin string, word func(answerKey) string, end string) string {
+		s := m.style.Prompt(begin)
+		for _, a := range keys {
+			s += m.key1(a.key, word(a))
+		}
+		return strings.TrimRight(s+m.style.Dim(end), " ")
+	}
+	long := func(a answerKey) string { return a.long }
+	short := func(a answerKey) string { return a.short }
+	lines := []string{
+		line("? allow this?  ", long, "esc stops"), line("? ", long, ""),
+		line("? ", short, "esc stops"), line("? ", short, ""),
+	}
+	tight := m.style.Prompt("?")
+	for _, a := range keys {
+		tight += " " + m.style.Bold(a.key) + m.style.Dim(":"+a.short)
+	}
+	bare := m.style.Prompt("? ")
+	for i, a := range keys {
+		if i > 0 {
+			bare += "/"
+		}
+		bare += m.style.Bold(a.key)
+	}
+	for _, l := range append(lines, tight) {
+		if ansi.StringWidth(l) < m.cols {
+			return l
+		}
+	}
+	return bare
 }
 
 func (m *model) key1(k, what string) string {

@@ -86,6 +86,7 @@ type Engine struct {
 
 	writes       map[string]time.Time // own changes of protected paths
 	ledgerOpened bool
+	opened       *ledger.Ledger // once that has come to its end
 	toldLedger   string // what was told about the ledger's file
 	uncertain    map[*workspace.Change]uncertainEdit
 	untrusted    map[string]string         // path → what was told about it
@@ -134,6 +135,9 @@ func New(o Options) *Engine {
 			e.notice(fmt.Sprintf("an earlier run ended in the middle of %s %s: %s", s.Tool, s.Path, s.Reason))
 		}
 		e.tellOf(led)
+		e.mu.Lock()
+		e.opened = led
+		e.mu.Unlock()
 		return led, nil
 	})
 	return e
@@ -241,12 +245,10 @@ func (e *Engine) session(id string) *session {
 func (e *Engine) finish(r *run) {
 	r.close()
 	e.mu.Lock()
-	opened := e.ledgerOpened
+	led := e.opened
 	e.mu.Unlock()
-	if opened {
-		if led, err := e.openLedger(); err == nil {
-			e.tellOf(led)
-		}
+	if led != nil { // one that is still being opened is not waited for
+		e.tellOf(led)
 	}
 	e.release(r)
 }

@@ -30,7 +30,6 @@ export function summary(r: RunResult): string {
     parts.push(count(r.usage.requests, 'request'));
     parts.push(`${r.usage.estimated ? '≈' : ''}${r.usage.input_tokens} → ${r.usage.output_tokens} tokens`);
   }
-  if (r.verify) parts.push(r.verify);
   return parts.join(' · ');
 }
 

@@ -8,6 +8,18 @@ local function key_of(run, approval)
   return run.id .. '/approval/' .. approval.id
 end
 
+local verbs = { bash = 'run', write = 'change', trust = 'use', keep = 'keep what was made by' }
+
+--- What a question is about, in a few words; files of the workspace as it names them.
+local function wanted(run, approval)
+  local target = approval.target
+  local root = run.session.root
+  if approval.action ~= 'bash' and root and vim.startswith(target, root .. '/') then
+    target = target:sub(#root + 2)
+  end
+  return ('%s %s'):format(verbs[approval.action] or approval.action, target)
+end
+
 local decisions = {
   once = { '✓ allowed once: ', 'ThinkFlowApplied' },
   session = { '✓ allowed for this session: ', 'ThinkFlowApplied' },
@@ -20,7 +32,7 @@ local decisions = {
 local function answer_approval(run, approval, decision)
   run.session.answer:line({
     decisions[decision],
-    { ('%s %s'):format(approval.action, approval.target) },
+    { wanted(run, approval) },
   }, key_of(run, approval))
   local client = vim.lsp.get_client_by_id(run.client)
   if client and not run.done then
@@ -81,7 +93,7 @@ local function ask_next()
     return config.options.approve(approval, answer_with)
   end
   vim.ui.select(offered(approval), {
-    prompt = ('ThinkFlow: %s %s? (%s)'):format(approval.action, approval.target, approval.rule),
+    prompt = ('ThinkFlow wants to %s (%s)'):format(wanted(run, approval), approval.rule),
     kind = 'thinkflow_approval',
     format_item = function(choice)
       return choice[2]
@@ -91,14 +103,38 @@ local function ask_next()
   end)
 end
 
+--- How many lines of a diff stand under a question.
+local most_diff = 40
+
+--- Shows what would be changed, read, or trusted.
+local function show_diff(run, approval)
+  local diff = vim.split(vim.trim(approval.diff or ''), '\n', { plain = true })
+  if #diff == 1 and diff[1] == '' then
+    return
+  end
+  for i, line in ipairs(diff) do
+    if i > most_diff then
+      run.session.answer:line({ { ('  … %d more lines'):format(#diff - most_diff), 'ThinkFlowNote' } })
+      return
+    end
+    local head = line:sub(1, 3)
+    local group = (head == '---' or head == '+++' or head:sub(1, 2) == '@@') and 'ThinkFlowNote'
+      or line:sub(1, 1) == '+' and 'ThinkFlowAdded'
+      or line:sub(1, 1) == '-' and 'ThinkFlowRemoved'
+      or 'ThinkFlowNote'
+    run.session.answer:line({ { '  ' .. line, group } })
+  end
+end
+
 --- Asks, after the questions that wait already.
 --- @param run thinkflow.Run
 --- @param approval table of an approval.requested event
 function M.ask(run, approval)
   run.session.answer:line({
     { '? ', 'ThinkFlowPending' },
-    { ('asks to %s %s (%s)'):format(approval.action, approval.target, approval.rule) },
+    { ('asks to %s (%s)'):format(wanted(run, approval), approval.rule) },
   }, key_of(run, approval))
+  show_diff(run, approval)
   table.insert(questions, { run, approval })
   if #questions == 1 then
     vim.schedule(ask_next)

@@ -68,7 +68,9 @@ function M.command(command, reason)
   end
   local why = reason or command.error
   if why and why ~= '' and command.status ~= 'applied' then
-    chunks[#chunks + 1] = { '  ' .. why:match('^[^\n]*'), 'ThinkFlowNote' }
+    -- What follows the first clause is advice for the model.
+    local clause = vim.split(why:match('^[^\n]*'), '; ', { plain = true })[1]
+    chunks[#chunks + 1] = { '  ' .. clause, 'ThinkFlowNote' }
   end
   for _, note in ipairs(command.notes or {}) do
     chunks[#chunks + 1] = { '  (' .. note .. ')', 'ThinkFlowNote' }

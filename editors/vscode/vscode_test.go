@@ -226,7 +226,9 @@ func TestVSCode(t *testing.T) {
 		"many.txt":   many,
 		"ask.md":     "# Old\n\n- one\n- two\n",
 		"draft.md":   "draft\n",
-		"faulty.txt": "badold stays\ngood\n",
+		// Used with verify = "command" only: nothing else here asks about it.
+		".thinkflow/verify": "make test\n",
+		"faulty.txt":        "badold stays\ngood\n",
 	}, fmt.Sprintf(script, edits))
 	for _, part := range []struct {
 		name string
@@ -242,6 +244,7 @@ func TestVSCode(t *testing.T) {
 		{"a running task is told something", w.tells},
 		{"asks and fails", w.asks},
 		{"mode and model", w.modes},
+		{"trust", w.trusts},
 		{"forty edits", w.fortyEdits},
 	} {
 		// One window: what is left over from a failure would fail the next part, too.
@@ -563,5 +566,19 @@ func (w *window) modes(t *testing.T) {
 	w.extension.ask(t, "command", object{"text": "thinkflow.mode", "args": []string{"edit"}}, nil)
 	if r := finish(t, w.run("try it thrice"), "done"); r.Applied != 1 {
 		t.Errorf("%d applied in mode edit", r.Applied)
+	}
+}
+
+// trusts: what a person agrees to is what they look at.
+func (w *window) trusts(t *testing.T) {
+	for _, state := range []string{"not answered", "trusted"} {
+		w.extension.send("command", object{"text": "thinkflow.trust"})
+		w.page.ask(t, "wait", object{"selector": ".quick-input-list .monaco-list-row:has-text('.thinkflow/verify'):has-text('" + state + "')"}, nil)
+		w.page.ask(t, "press", object{"key": "Enter"}, nil)
+		w.page.ask(t, "wait", object{"selector": ".quick-input-list .monaco-list-row:has-text('Trust Exactly This Text')"}, nil)
+		w.page.ask(t, "wait", object{"selector": ".monaco-editor .view-line:has-text('make test')"}, nil)
+		w.screenshot(t, "trust")
+		w.page.ask(t, "press", object{"key": "Enter"}, nil)
+		w.page.ask(t, "wait", object{"selector": ".statusbar-item:has-text('.thinkflow/verify is trusted')"}, nil)
 	}
 }

@@ -3,7 +3,14 @@ import type { ApplyWorkspaceEditResult } from 'vscode-languageclient/node';
 import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, State } from 'vscode-languageclient/node';
 import { diagnosticsOf } from './diagnostics';
 import { Edits } from './edits';
-import { diagnosticsRequest, eventNotification, previewNotification, protocolVersion, RunEvent } from './protocol';
+import {
+  diagnosticsRequest,
+  eventNotification,
+  modelsRequest,
+  previewNotification,
+  protocolVersion,
+  RunEvent,
+} from './protocol';
 import { serverPath, serverSettings } from './settings';
 
 const keyName = 'thinkflow.key';
@@ -19,10 +26,12 @@ export class Server implements vscode.Disposable {
   private readonly switched: Record<string, unknown> = {};
   private readonly log = vscode.window.createOutputChannel('ThinkFlow Server', { log: true });
   private readonly events = new vscode.EventEmitter<RunEvent>();
+  private readonly starts = new vscode.EventEmitter<LanguageClient>();
   private readonly ends = new vscode.EventEmitter<void>();
 
   /** What the server says about runs, in order. */
   readonly onEvent = this.events.event;
+  readonly onStart = this.starts.event;
   /** The server has ended, expected or not. */
   readonly onEnd = this.ends.event;
 
@@ -32,6 +41,12 @@ export class Server implements vscode.Disposable {
         if (e.affectsConfiguration('thinkflow.path')) {
           void this.stop();
         } else if (e.affectsConfiguration('thinkflow')) {
+          // What is set last counts, also for conversations that were switched.
+          const model = serverSettings().model as string | undefined;
+          if (e.affectsConfiguration('thinkflow.model') && model) {
+            delete this.switched.model;
+            void this.client?.sendRequest(modelsRequest, { model }).catch(() => {});
+          }
           void this.client?.sendNotification('workspace/didChangeConfiguration', {
             settings: { thinkflow: this.settings() },
           });
@@ -123,6 +138,7 @@ export class Server implements vscode.Disposable {
       );
     }
     this.client = client;
+    this.starts.fire(client);
     return client;
   }
 
@@ -157,6 +173,7 @@ export class Server implements vscode.Disposable {
     this.edits.dispose();
     this.log.dispose();
     this.events.dispose();
+    this.starts.dispose();
     this.ends.dispose();
   }
 }

@@ -23,7 +23,14 @@ export class Switch {
   constructor(
     private readonly server: Server,
     private readonly onMode: (mode: string) => void,
-  ) {}
+  ) {
+    server.onStart((client) => {
+      client.sendRequest(modeRequest, {}).then(
+        (now) => onMode(now.mode),
+        () => {}, // the next task says what is wrong
+      );
+    });
+  }
 
   async mode(name?: string) {
     const client = await this.server.get();

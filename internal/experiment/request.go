@@ -18,6 +18,51 @@ type request struct {
 	model   string
 }
 
+// reading collects what a request holds, whatever its wire form.
+type reading struct {
+	*request
+	canon, text strings.Builder
+}
+
+func newReading(body []byte, model string, stream bool) *reading {
+	return &reading{request: &request{body: body, stream: stream, model: model, results: map[string]string{}}}
+}
+
+// offered goes through the tools, as raw JSON; what is none of a known form offers
+// nothing.
+func offered[T any](r *reading, tools []json.RawMessage, take func(T)) {
+	for _, raw := range tools {
+		r.canon.Write(raw)
+		var t T
+		if json.Unmarshal(raw, &t) == nil {
+			take(t)
+		}
+	}
+}
+
+// said goes through the messages, as raw JSON, and collects their texts; take
+// reports whether the model sees one as a part of the conversation.
+func said[T any](r *reading, messages []json.RawMessage, take func(raw json.RawMessage, m T) bool) error {
+	for _, raw := range messages {
+		r.canon.Write(raw)
+		var m T
+		if err := json.Unmarshal(raw, &m); err != nil {
+			return err
+		}
+		if take(raw, m) {
+			r.text.WriteString(flat(raw))
+		}
+	}
+	return nil
+}
+
+// done is the request, with what all wire forms have in common.
+func (r *reading) done(system string) *request {
+	r.request.canon, r.request.text = r.canon.String(), r.text.String()
+	r.teaches = strings.Contains(system, "<tf-write") && strings.Contains(system, "</tf-write>")
+	return r.request
+}
+
 // side tells whether the request is none of the agent's loop (a title, a
 // summary of the topic): it offers nothing to work with.
 func (rq *request) side() bool { return !rq.teaches && len(rq.tools) == 0 }
@@ -64,9 +109,4 @@ func commonPrefix(a, b string) int {
 		}
 	}
 	return n
-}
-
-// finish fills in what all wire forms have in common.
-func (rq *request) finish(system string) {
-	rq.teaches = strings.Contains(system, "<tf-write") && strings.Contains(system, "</tf-write>")
 }

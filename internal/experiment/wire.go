@@ -70,45 +70,39 @@ func (chatWire) parse(body []byte) (*request, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return nil, err
 	}
-	rq := &request{body: body, stream: in.Stream, model: in.Model, results: map[string]string{}}
-	var canon, text, system strings.Builder
-	for _, raw := range in.Tools {
-		canon.Write(raw)
-		var t struct {
-			Function struct {
-				Name        string `json:"name"`
-				Description string `json:"description"`
-				Parameters  schema `json:"parameters"`
-			} `json:"function"`
-		}
-		if json.Unmarshal(raw, &t) == nil {
-			rq.tools = append(rq.tools, toolDef{name: t.Function.Name, about: t.Function.Description, schema: t.Function.Parameters})
-		}
+	r := newReading(body, in.Model, in.Stream)
+	type tool struct {
+		Function struct {
+			Name        string `json:"name"`
+			Description string `json:"description"`
+			Parameters  schema `json:"parameters"`
+		} `json:"function"`
 	}
-	for _, raw := range in.Messages {
-		canon.Write(raw)
-		var msg struct {
-			Role       string          `json:"role"`
-			Content    json.RawMessage `json:"content"`
-			ToolCallID string          `json:"tool_call_id"`
-		}
-		if err := json.Unmarshal(raw, &msg); err != nil {
-			return nil, err
-		}
+	offered(r, in.Tools, func(t tool) {
+		r.tools = append(r.tools, toolDef{name: t.Function.Name, about: t.Function.Description, schema: t.Function.Parameters})
+	})
+	type message struct {
+		Role       string          `json:"role"`
+		Content    json.RawMessage `json:"content"`
+		ToolCallID string          `json:"tool_call_id"`
+	}
+	var system strings.Builder
+	err := said(r, in.Messages, func(_ json.RawMessage, msg message) bool {
 		switch msg.Role {
 		case "system", "developer":
 			system.WriteString(flat(msg.Content))
-			continue
+			return false
 		case "tool":
-			rq.results[msg.ToolCallID] = flat(msg.Content)
+			r.results[msg.ToolCallID] = flat(msg.Content)
 		case "user":
-			rq.last = flat(msg.Content)
+			r.last = flat(msg.Content)
 		}
-		text.WriteString(flat(raw))
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
-	rq.canon, rq.text = canon.String(), text.String()
-	rq.finish(system.String())
-	return rq, nil
+	return r.done(system.String()), nil
 }
 
 func (chatWire) open(w io.Writer, rq *request) answerer { return &chatAnswer{w: w, model: rq.model} }

@@ -21,57 +21,49 @@ func (geminiWire) parse(body []byte) (*request, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return nil, err
 	}
-	rq := &request{body: body, stream: true, results: map[string]string{}}
-	var canon, text strings.Builder
+	r := newReading(body, "", true)
+	type tool struct {
+		Name        string  `json:"name"`
+		Description string  `json:"description"`
+		Parameters  *schema `json:"parameters"`
+		JSONSchema  *schema `json:"parametersJsonSchema"`
+	}
 	for _, t := range in.Tools {
-		for _, raw := range t.Functions {
-			canon.Write(raw)
-			var f struct {
-				Name        string  `json:"name"`
-				Description string  `json:"description"`
-				Parameters  *schema `json:"parameters"`
-				JSONSchema  *schema `json:"parametersJsonSchema"`
-			}
-			if json.Unmarshal(raw, &f) != nil {
-				continue
-			}
+		offered(r, t.Functions, func(f tool) {
 			def := toolDef{name: f.Name, about: f.Description}
 			if f.JSONSchema != nil {
 				def.schema = *f.JSONSchema
 			} else if f.Parameters != nil {
 				def.schema = *f.Parameters
 			}
-			rq.tools = append(rq.tools, def)
-		}
+			r.tools = append(r.tools, def)
+		})
 	}
-	canon.Write(in.System)
-	for _, raw := range in.Contents {
-		canon.Write(raw)
-		var c struct {
-			Role  string `json:"role"`
-			Parts []struct {
-				Text string `json:"text"`
-				Call *struct {
-					ID string `json:"id"`
-				} `json:"functionResponse"`
-			} `json:"parts"`
-		}
-		if err := json.Unmarshal(raw, &c); err != nil {
-			return nil, err
-		}
+	r.canon.Write(in.System)
+	type content struct {
+		Role  string `json:"role"`
+		Parts []struct {
+			Text string `json:"text"`
+			Call *struct {
+				ID string `json:"id"`
+			} `json:"functionResponse"`
+		} `json:"parts"`
+	}
+	err := said(r, in.Contents, func(raw json.RawMessage, c content) bool {
 		for _, p := range c.Parts {
 			if p.Call != nil {
-				rq.results[p.Call.ID] = flat(raw)
+				r.results[p.Call.ID] = flat(raw)
 			}
 		}
 		if c.Role == "user" {
-			rq.last = flat(raw)
+			r.last = flat(raw)
 		}
-		text.WriteString(flat(raw))
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
-	rq.canon, rq.text = canon.String(), text.String()
-	rq.finish(flat(in.System))
-	return rq, nil
+	return r.done(flat(in.System)), nil
 }
 
 func (geminiWire) open(w io.Writer, _ *request) answerer { return &geminiAnswer{w: w} }

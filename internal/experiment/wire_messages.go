@@ -3,7 +3,6 @@ package experiment
 import (
 	"encoding/json"
 	"io"
-	"strings"
 )
 
 // messagesWire is the messages API of Anthropic.
@@ -20,29 +19,21 @@ func (messagesWire) parse(body []byte) (*request, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return nil, err
 	}
-	rq := &request{body: body, stream: in.Stream, model: in.Model, results: map[string]string{}}
-	var canon, text strings.Builder
-	for _, raw := range in.Tools {
-		canon.Write(raw)
-		var t struct {
-			Name        string `json:"name"`
-			Description string `json:"description"`
-			InputSchema schema `json:"input_schema"`
-		}
-		if json.Unmarshal(raw, &t) == nil {
-			rq.tools = append(rq.tools, toolDef{name: t.Name, about: t.Description, schema: t.InputSchema})
-		}
+	r := newReading(body, in.Model, in.Stream)
+	type tool struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+		InputSchema schema `json:"input_schema"`
 	}
-	canon.Write(in.System)
-	for _, raw := range in.Messages {
-		canon.Write(raw)
-		var msg struct {
-			Role    string          `json:"role"`
-			Content json.RawMessage `json:"content"`
-		}
-		if err := json.Unmarshal(raw, &msg); err != nil {
-			return nil, err
-		}
+	offered(r, in.Tools, func(t tool) {
+		r.tools = append(r.tools, toolDef{name: t.Name, about: t.Description, schema: t.InputSchema})
+	})
+	r.canon.Write(in.System)
+	type message struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	}
+	err := said(r, in.Messages, func(_ json.RawMessage, msg message) bool {
 		var blocks []struct {
 			Type      string          `json:"type"`
 			ToolUseID string          `json:"tool_use_id"`
@@ -51,17 +42,18 @@ func (messagesWire) parse(body []byte) (*request, error) {
 		_ = json.Unmarshal(msg.Content, &blocks) // a text is no list
 		for _, b := range blocks {
 			if b.Type == "tool_result" {
-				rq.results[b.ToolUseID] = flat(b.Content)
+				r.results[b.ToolUseID] = flat(b.Content)
 			}
 		}
 		if msg.Role == "user" {
-			rq.last = flat(msg.Content)
+			r.last = flat(msg.Content)
 		}
-		text.WriteString(flat(raw))
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
-	rq.canon, rq.text = canon.String(), text.String()
-	rq.finish(flat(in.System))
-	return rq, nil
+	return r.done(flat(in.System)), nil
 }
 
 func (messagesWire) open(w io.Writer, rq *request) answerer {

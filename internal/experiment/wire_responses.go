@@ -20,44 +20,39 @@ func (responsesWire) parse(body []byte) (*request, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return nil, err
 	}
-	rq := &request{body: body, stream: in.Stream, model: in.Model, results: map[string]string{}}
-	var canon, text strings.Builder
-	for _, raw := range in.Tools {
-		canon.Write(raw)
-		var t struct {
-			Type        string `json:"type"`
-			Name        string `json:"name"`
-			Description string `json:"description"`
-			Parameters  schema `json:"parameters"`
-		}
-		if json.Unmarshal(raw, &t) == nil && t.Name != "" {
-			rq.tools = append(rq.tools, toolDef{name: t.Name, about: t.Description, schema: t.Parameters, custom: t.Type == "custom"})
-		}
+	r := newReading(body, in.Model, in.Stream)
+	type tool struct {
+		Type        string `json:"type"`
+		Name        string `json:"name"`
+		Description string `json:"description"`
+		Parameters  schema `json:"parameters"`
 	}
-	canon.WriteString(in.Instructions)
-	for _, raw := range in.Input {
-		canon.Write(raw)
-		var it struct {
-			Type    string          `json:"type"`
-			Role    string          `json:"role"`
-			CallID  string          `json:"call_id"`
-			Content json.RawMessage `json:"content"`
-			Output  json.RawMessage `json:"output"`
+	offered(r, in.Tools, func(t tool) {
+		if t.Name != "" {
+			r.tools = append(r.tools, toolDef{name: t.Name, about: t.Description, schema: t.Parameters, custom: t.Type == "custom"})
 		}
-		if err := json.Unmarshal(raw, &it); err != nil {
-			return nil, err
-		}
+	})
+	r.canon.WriteString(in.Instructions)
+	type item struct {
+		Type    string          `json:"type"`
+		Role    string          `json:"role"`
+		CallID  string          `json:"call_id"`
+		Content json.RawMessage `json:"content"`
+		Output  json.RawMessage `json:"output"`
+	}
+	err := said(r, in.Input, func(_ json.RawMessage, it item) bool {
 		switch {
 		case strings.HasSuffix(it.Type, "_output"):
-			rq.results[it.CallID] = flat(it.Output)
+			r.results[it.CallID] = flat(it.Output)
 		case it.Role == "user":
-			rq.last = flat(it.Content)
+			r.last = flat(it.Content)
 		}
-		text.WriteString(flat(raw))
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
-	rq.canon, rq.text = canon.String(), text.String()
-	rq.finish(in.Instructions)
-	return rq, nil
+	return r.done(in.Instructions), nil
 }
 
 func (responsesWire) open(w io.Writer, rq *request) answerer {

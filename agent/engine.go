@@ -87,7 +87,7 @@ type Engine struct {
 	writes       map[string]time.Time // own changes of protected paths
 	ledgerOpened bool
 	opened       *ledger.Ledger // once that has come to its end
-	toldLedger   string // what was told about the ledger's file
+	toldLedger   string         // what was told about the ledger's file
 	uncertain    map[*workspace.Change]uncertainEdit
 	untrusted    map[string]string         // path → what was told about it
 	toldProfiles bool                      // what is wrong in the user's profiles

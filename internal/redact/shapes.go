@@ -3,49 +3,56 @@ package redact
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
+
+// once compiles a pattern when it is first needed: most never are, and together
+// they would take a third of a millisecond of every start of the program.
+func once(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // shape is a kind of secret that shows in a line. Go's regular expressions take
 // linear time, but not little: they are run only on lines that hold the hint.
 type shape struct {
 	hint string // in lower case
 	more func(line, lower string) bool
-	re   *regexp.Regexp
+	re   func() *regexp.Regexp
 	keep int // submatch that stays in front of the mark; 0 = none
 	tail string
 }
 
 var shapes = []shape{
 	// Tokens with a prefix of their own.
-	{hint: "sk-", re: regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`)},
-	{hint: "_live_", re: regexp.MustCompile(`\b[sr]k_live_[A-Za-z0-9]{16,}`)},
-	{hint: "gh", more: inLine("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), re: regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{20,}`)},
-	{hint: "github_pat_", re: regexp.MustCompile(`\bgithub_pat_[A-Za-z0-9_]{20,}`)},
-	{hint: "glpat-", re: regexp.MustCompile(`\bglpat-[A-Za-z0-9_-]{16,}`)},
-	{hint: "xox", re: regexp.MustCompile(`\bxox[a-z]-[A-Za-z0-9-]{10,}`)},
-	{hint: "akia", re: regexp.MustCompile(`\bAKIA[0-9A-Z]{16}\b`)},
-	{hint: "asia", re: regexp.MustCompile(`\bASIA[0-9A-Z]{16}\b`)},
-	{hint: "aiza", re: regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{30,}`)},
-	{hint: "npm_", re: regexp.MustCompile(`\bnpm_[A-Za-z0-9]{30,}`)},
-	{hint: "pypi-", re: regexp.MustCompile(`\bpypi-[A-Za-z0-9_-]{30,}`)},
-	{hint: "hf_", re: regexp.MustCompile(`\bhf_[A-Za-z0-9]{30,}`)},
-	{hint: "gsk_", re: regexp.MustCompile(`\bgsk_[A-Za-z0-9]{30,}`)},
-	{hint: "xai-", re: regexp.MustCompile(`\bxai-[A-Za-z0-9]{30,}`)},
-	{hint: "sg.", re: regexp.MustCompile(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`)},
-	{hint: "eyj", re: regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
+	{hint: "sk-", re: once(`\bsk-[A-Za-z0-9_-]{16,}`)},
+	{hint: "_live_", re: once(`\b[sr]k_live_[A-Za-z0-9]{16,}`)},
+	{hint: "gh", more: inLine("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), re: once(`\bgh[pousr]_[A-Za-z0-9]{20,}`)},
+	{hint: "github_pat_", re: once(`\bgithub_pat_[A-Za-z0-9_]{20,}`)},
+	{hint: "glpat-", re: once(`\bglpat-[A-Za-z0-9_-]{16,}`)},
+	{hint: "xox", re: once(`\bxox[a-z]-[A-Za-z0-9-]{10,}`)},
+	{hint: "akia", re: once(`\bAKIA[0-9A-Z]{16}\b`)},
+	{hint: "asia", re: once(`\bASIA[0-9A-Z]{16}\b`)},
+	{hint: "aiza", re: once(`\bAIza[0-9A-Za-z_-]{30,}`)},
+	{hint: "npm_", re: once(`\bnpm_[A-Za-z0-9]{30,}`)},
+	{hint: "pypi-", re: once(`\bpypi-[A-Za-z0-9_-]{30,}`)},
+	{hint: "hf_", re: once(`\bhf_[A-Za-z0-9]{30,}`)},
+	{hint: "gsk_", re: once(`\bgsk_[A-Za-z0-9]{30,}`)},
+	{hint: "xai-", re: once(`\bxai-[A-Za-z0-9]{30,}`)},
+	{hint: "sg.", re: once(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`)},
+	{hint: "eyj", re: once(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
 	// Headers and URLs.
-	{hint: "bearer", re: regexp.MustCompile(`(?i)\b(bearer[ \t]+)[A-Za-z0-9._~+/-]{8,}=*`), keep: 1},
-	{hint: "authorization", re: regexp.MustCompile(`(?i)\b(authorization"?[ \t]*[:=][ \t]*"?(?:basic|token|apikey)[ \t]+)[A-Za-z0-9._~+/-]{8,}=*`), keep: 1},
-	{hint: "api", more: inLine("api-key", "apikey"), re: regexp.MustCompile(`(?i)\b(x?-?api-?key"?[ \t]*:[ \t]*"?)[A-Za-z0-9._~+/-]{8,}=*`), keep: 1},
-	{hint: "://", more: inLine("@"), re: regexp.MustCompile(`(\b[a-z][a-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']{3,}@`), keep: 1, tail: "@"},
+	{hint: "bearer", re: once(`(?i)\b(bearer[ \t]+)[A-Za-z0-9._~+/-]{8,}=*`), keep: 1},
+	{hint: "authorization", re: once(`(?i)\b(authorization"?[ \t]*[:=][ \t]*"?(?:basic|token|apikey)[ \t]+)[A-Za-z0-9._~+/-]{8,}=*`), keep: 1},
+	{hint: "api", more: inLine("api-key", "apikey"), re: once(`(?i)\b(x?-?api-?key"?[ \t]*:[ \t]*"?)[A-Za-z0-9._~+/-]{8,}=*`), keep: 1},
+	{hint: "://", more: inLine("@"), re: once(`(\b[a-z][a-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']{3,}@`), keep: 1, tail: "@"},
 	// Assignments to names that say what they hold: in .env files, in JSON, in
 	// the query of a URL.
 	{hint: "=", more: func(line, _ string) bool { return containsAny(line, capitals) },
-		re: regexp.MustCompile(`(^[ \t]*(?:export[ \t]+|set[ \t]+)?[A-Z0-9_]*(?:` + strings.Join(capitals, "|") + `)[A-Z0-9_]*[ \t]*=[ \t]*)[^\s].*$`), keep: 1},
+		re: once(`(^[ \t]*(?:export[ \t]+|set[ \t]+)?[A-Z0-9_]*(?:` + strings.Join(capitals, "|") + `)[A-Z0-9_]*[ \t]*=[ \t]*)[^\s].*$`), keep: 1},
 	{hint: `"`, more: func(_, lower string) bool { return strings.Contains(lower, ":") && containsAny(lower, words) },
-		re: regexp.MustCompile(`(?i)("[a-z0-9_.-]*(?:` + strings.Join(words, "|") + `)"[ \t]*:[ \t]*")[^"\\]{6,}`), keep: 1},
+		re: once(`(?i)("[a-z0-9_.-]*(?:` + strings.Join(words, "|") + `)"[ \t]*:[ \t]*")[^"\\]{6,}`), keep: 1},
 	{hint: "=", more: func(_, lower string) bool { return strings.ContainsAny(lower, "?&") && containsAny(lower, words) },
-		re: regexp.MustCompile(`(?i)([?&][a-z0-9_.-]*(?:` + strings.Join(words, "|") + `)=)[^\s&"'#]{6,}`), keep: 1},
+		re: once(`(?i)([?&][a-z0-9_.-]*(?:` + strings.Join(words, "|") + `)=)[^\s&"'#]{6,}`), keep: 1},
 }
 
 // Names that say that a secret follows: of variables of the environment, and of
@@ -99,13 +106,13 @@ func redactLine(line, mark string) string {
 		if !strings.Contains(lower, sh.hint) || sh.more != nil && !sh.more(line, lower) {
 			continue
 		}
-		line = sh.re.ReplaceAllStringFunc(line, func(m string) string {
+		line = sh.re().ReplaceAllStringFunc(line, func(m string) string {
 			if mark != "" && strings.HasSuffix(strings.TrimSuffix(m, sh.tail), mark) {
 				return m // done already
 			}
 			head := ""
 			if sh.keep > 0 {
-				head = sh.re.FindStringSubmatch(m)[sh.keep]
+				head = sh.re().FindStringSubmatch(m)[sh.keep]
 			}
 			return head + mark + sh.tail
 		})
@@ -121,7 +128,7 @@ const (
 
 // keyLine is a line inside a private key: base64 or a header, also indented,
 // quoted, or with the line break as an escape.
-var keyLine = regexp.MustCompile(`^[ \t"'+>|]*([A-Za-z0-9+/=]+|[A-Za-z-]+: [A-Za-z0-9,/+=-]+|)(\\[nr])*[ \t"',;\\+]*\r?$`)
+var keyLine = once(`^[ \t"'+>|]*([A-Za-z0-9+/=]+|[A-Za-z-]+: [A-Za-z0-9,/+=-]+|)(\\[nr])*[ \t"',;\\+]*\r?$`)
 
 // redactKeys replaces private keys in PEM, begun (inKey) or not, and reports
 // whether one goes on after the text.
@@ -163,7 +170,7 @@ func redactKeys(s string, inKey bool, mark string) (string, bool) {
 			}
 			continue
 		}
-		if !keyLine.MatchString(line) && !strings.Contains(line, `\n`) {
+		if !keyLine().MatchString(line) && !strings.Contains(line, `\n`) {
 			inKey = false // it was only a mention
 			continue
 		}

@@ -196,6 +196,18 @@ when "and mind the gap"
 expect last-contains "and mind the gap"
 text "I mind it."
 
+turn elsewhere
+when "called from elsewhere"
+text <<END
+<tf-edit id="1" path="look.txt"><old>PLAIN</old><new>plain again</new></tf-edit>
+I was called.
+END
+await elsewhere
+
+turn behind
+when "behind the other"
+text "Now it is my turn."
+
 turn many
 when "forty edits"
 text <<END
@@ -245,6 +257,7 @@ func TestVSCode(t *testing.T) {
 		{"asks and fails", w.asks},
 		{"mode and model", w.modes},
 		{"trust", w.trusts},
+		{"a run that something else started", w.foreign},
 		{"forty edits", w.fortyEdits},
 	} {
 		// One window: what is left over from a failure would fail the next part, too.
@@ -581,4 +594,21 @@ func (w *window) trusts(t *testing.T) {
 		w.page.ask(t, "press", object{"key": "Enter"}, nil)
 		w.page.ask(t, "wait", object{"selector": ".statusbar-item:has-text('.thinkflow/verify is trusted')"}, nil)
 	}
+}
+
+// foreign: a run that another extension, or a code action, started is shown like
+// one of ours, and a task waits for it.
+func (w *window) foreign(t *testing.T) {
+	w.extension.ask(t, "command", object{"text": "thinkflow.server.run", "args": []any{object{"task": "called from elsewhere"}}}, nil)
+	w.hasText(t, "look.txt", "plain again\nand more\n")
+	behind := w.run("behind the other")
+	var doing string
+	w.extension.ask(t, "status", nil, &doing)
+	if !strings.Contains(doing, "✓1") || !strings.Contains(doing, "(1 more waiting)") {
+		t.Errorf("the status: %q", doing)
+	}
+	w.model.Release("elsewhere")
+	finish(t, behind, "done")
+	inOrder(t, w.answered(t, "called from elsewhere"), "✓ edit look.txt", "I was called.", "— done")
+	inOrder(t, w.answered(t, "behind the other"), "Now it is my turn.", "— done")
 }

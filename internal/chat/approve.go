@@ -89,12 +89,17 @@ func answerKeys() []answerKey {
 // where it means something.
 func (q *question) answers() []answerKey {
 	return slices.DeleteFunc(answerKeys(), func(a answerKey) bool {
-		switch a.means {
-		case agent.AllowOnce, agent.AllowSession, agent.Deny:
-			return false
-		}
-		return !slices.Contains(q.ev.Choices, a.means)
+		return a.opens() && !slices.Contains(q.ev.Choices, a.means)
 	})
+}
+
+// opens tells that the answer opens the sandbox.
+func (a answerKey) opens() bool {
+	switch a.means {
+	case agent.AllowOnce, agent.AllowSession, agent.Deny:
+		return false
+	}
+	return true
 }
 
 func (m *model) answer(d agent.Decision) {

@@ -543,10 +543,16 @@ func TestOpeningTheSandbox(t *testing.T) {
 	b.send(asked{ev: agent.ApprovalEvent{ID: "q", Action: "bash", Target: "git fetch", Choices: all}, reply: make(chan agent.Decision, 1)})
 	for cols := 20; cols <= 140; cols++ {
 		b.m.cols = cols
-		line := ansi.Strip(b.m.asking(&b.m.questions[0]))
-		assert.Less(t, ansi.StringWidth(line), cols, line)
+		lines := b.m.asking(&b.m.questions[0])
+		for _, l := range lines {
+			assert.Less(t, ansi.StringWidth(l), cols, l)
+		}
 		for _, a := range b.m.questions[0].answers() {
-			assert.Contains(t, line, a.key)
+			assert.Contains(t, ansi.Strip(strings.Join(lines, "\n")), a.key)
+			shown := ansi.Strip(strings.Join(lines, "\n"))
+			if cols >= 36 && !strings.Contains(shown, a.key+" "+a.short) && !strings.Contains(shown, a.key+" "+a.long) {
+				t.Errorf("%d columns: what does %s mean? %q", cols, a.key, shown)
+			}
 		}
 	}
 }

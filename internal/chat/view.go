@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -70,7 +71,7 @@ func (m *model) lines() (lines []string, at int) {
 		for len(lines) < m.tall {
 			lines = append(lines, "")
 		}
-		lines = append(lines, m.status())
+		lines = append(lines, m.status()...)
 		for _, s := range m.run.steers {
 			lines = append(lines, m.style.Bar("▌ ")+m.style.Dim(m.fit("next: "+term.VisibleName(s.shown), 2)))
 		}
@@ -93,23 +94,24 @@ func (m *model) live() []string {
 	return append(lines, m.screen.Pending(max(1, min(rowsOfPending, m.rows-12)))...)
 }
 
-func (m *model) status() string {
+func (m *model) status() []string {
 	if len(m.questions) > 0 && !m.questions[0].shown.IsZero() {
 		return m.asking(&m.questions[0])
 	}
 	if m.run.cancelled {
-		return m.style.Warn("■ ") + "stopping: what has begun comes to its end"
+		return []string{m.style.Warn("■ ") + "stopping: what has begun comes to its end"}
 	}
 	if line := m.screen.StatusLine(); line != "" {
-		return line
+		return []string{line}
 	}
-	return m.style.Dim("…")
+	return []string{m.style.Dim("…")}
 }
 
-// asking names the keys that answer, in the longest words that fit.
-func (m *model) asking(q *question) string {
+// asking names the keys that answer, in the longest words that fit: in one line,
+// or in two, where opening the sandbox stands in the second.
+func (m *model) asking(q *question) []string {
 	keys := q.answers()
-	line := func(begin string, word func(answerKey) string, end string) string {
+	line := func(begin string, word func(answerKey) string, end string, keys []answerKey) string {
 		s := m.style.Prompt(begin)
 		for _, a := range keys {
 			s += m.key1(a.key, word(a))
@@ -118,13 +120,25 @@ func (m *model) asking(q *question) string {
 	}
 	long := func(a answerKey) string { return a.long }
 	short := func(a answerKey) string { return a.short }
-	lines := []string{
-		line("? allow this?  ", long, "esc stops"), line("? ", long, ""),
-		line("? ", short, "esc stops"), line("? ", short, ""),
-	}
-	tight := m.style.Prompt("?")
+	var plain, opening []answerKey
 	for _, a := range keys {
-		tight += " " + m.style.Bold(a.key) + m.style.Dim(":"+a.short)
+		if a.opens() {
+			opening = append(opening, a)
+		} else {
+			plain = append(plain, a)
+		}
+	}
+	forms := [][]string{
+		{line("? allow this?  ", long, "esc stops", keys)}, {line("? ", long, "", keys)},
+		{line("? ", short, "esc stops", keys)}, {line("? ", short, "", keys)},
+	}
+	if len(opening) > 0 {
+		forms = append(forms, []string{line("? ", short, "", plain), line("  ", short, "", opening)})
+	}
+	for _, f := range forms {
+		if !slices.ContainsFunc(f, func(l string) bool { return ansi.StringWidth(l) >= m.cols }) {
+			return f
+		}
 	}
 	bare := m.style.Prompt("? ")
 	for i, a := range keys {
@@ -133,12 +147,7 @@ func (m *model) asking(q *question) string {
 		}
 		bare += m.style.Bold(a.key)
 	}
-	for _, l := range append(lines, tight) {
-		if ansi.StringWidth(l) < m.cols {
-			return l
-		}
-	}
-	return bare
+	return []string{bare}
 }
 
 func (m *model) key1(k, what string) string {

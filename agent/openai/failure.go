@@ -139,6 +139,8 @@ var overflowWords = []string{
 	"prompt is too long", "prompt too long", "prompt_too_long", "prompt exceeds max length", "prompt 超长", "input is too long", "input too long",
 	"exceeds the maximum number of tokens", "maximum prompt length", "reduce the length of the messages",
 	"exceeded model token limit", "token limit exceeded", "range of input length should be",
+	"exceed context limit", "exceeds context limit", "input tokens exceed", "prompt tokens exceed", "tokens + `max_new_tokens`", "must have less than",
+	"longer than the maximum model length", "must be at least 1, got -", "context the overflows", "context overflow",
 	"input or output tokens must be reduced", "request_too_large", "too large for model with",
 }
 

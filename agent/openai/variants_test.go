@@ -313,3 +313,47 @@ func TestExtraGoesBack(t *testing.T) {
 		}
 	}
 }
+
+// TestOverflowWords: how servers say that a request is too long, and what sounds
+// like it and is something else.
+func TestOverflowWords(t *testing.T) {
+	for _, said := range []string{
+		"This model's maximum context length is 8192 tokens. However, you requested 9000 tokens",
+		"input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length or `max_tokens` and try again",
+		"Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens.",
+		"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens and 100 `max_new_tokens`",
+		"Input validation error: `inputs` must have less than 4095 tokens. Given: 5000",
+		"The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+		"max_tokens must be at least 1, got -904.",
+		"Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens",
+		"request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it",
+		"The input (5000 tokens) is longer than the model's context length (4096 tokens).",
+		"Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+		"Input is too long for requested model.",
+		"Please reduce the length of the messages or completion.",
+		"Range of input length should be [1, 98304]",
+		"Prompt exceeds max length",
+		"prompt is too long: 210000 tokens > 200000 maximum",
+		"Your request exceeded model token limit: 131072",
+	} {
+		for _, form := range []string{`{"error":{"message":%q,"type":"invalid_request_error"}}`, `{"object":"error","message":%q,"code":400}`, `{"detail":%q}`, `{"error":%q}`} {
+			i := parseFailure(fmt.Appendf(nil, form, said))
+			i.status = 400
+			if kind, _ := i.kind(); kind != agent.ErrOverflow {
+				t.Errorf(form+" is %s", said, kind)
+			}
+		}
+	}
+	for said, status := range map[string]int{
+		"Rate limit reached: too many tokens per minute":                                       429,
+		"max_tokens must be at least 1, got 0":                                                 400,
+		"max_tokens is too large: 100000. This model supports at most 16384 completion tokens": 400,
+		"context deadline exceeded":                                                            500,
+	} {
+		i := parseFailure(fmt.Appendf(nil, `{"error":{"message":%q}}`, said))
+		i.status = status
+		if kind, _ := i.kind(); kind == agent.ErrOverflow {
+			t.Errorf("%s is no overflow", said)
+		}
+	}
+}

@@ -140,7 +140,9 @@ func (e *Engine) trackApplied(key string, ch *workspace.Change) {
 			e.review.live.MoveFolder(a.Path, a.Dest, key)
 			return
 		}
-		a.Before, _, _ = e.textNow(a.Dest)
+		var known bool
+		a.Before, _, known = e.textNow(a.Dest)
+		a.Opaque = !known
 	}
 	e.review.live.Agent(a)
 }

@@ -71,17 +71,23 @@ var movedRows = []moved{
 }
 
 func (m moved) play(t *testing.T) *played {
+	p := m.work(t, "review = \"before\"\n")
+	require.Equal(t, movedBase, p.files(), "nothing is on disk before it is accepted")
+	return p
+}
+
+// work has the model give the commands.
+func (m moved) work(t *testing.T, settings string) *played {
 	var script strings.Builder
 	for _, turn := range m.turns {
 		fmt.Fprintf(&script, "turn\ntext <<END\n%s\nEND\n", strings.TrimSuffix(turn, "\n"))
 	}
-	p := play(t, "review = \"before\"\n", movedBase, script.String())
+	p := play(t, settings, movedBase, script.String())
 	for i := range m.turns {
 		res := p.run(fmt.Sprintf("r%d", i+1))
 		require.Equal(t, agent.StateDone, res.State, res.Reason)
 		require.Zero(t, res.Failed, "%+v", res)
 	}
-	require.Equal(t, movedBase, p.files(), "nothing is on disk before it is accepted")
 	return p
 }
 
@@ -101,7 +107,7 @@ func (p *played) files() map[string]string {
 	return out
 }
 
-// ids of all hunks that wait.
+// ids are those of all hunks that wait, proposed or applied.
 func (p *played) ids() []string {
 	p.t.Helper()
 	ch, err := p.engine.Changes(p.t.Context(), agent.Selection{All: true})
@@ -109,9 +115,7 @@ func (p *played) ids() []string {
 	var out []string
 	for _, f := range ch.Files {
 		for _, h := range f.Hunks {
-			if f.Staged {
-				out = append(out, h.ID)
-			}
+			out = append(out, h.ID)
 		}
 	}
 	return out
@@ -209,6 +213,46 @@ func TestStagedMovesByHand(t *testing.T) {
 		p.oneByOne(false, p.engine.Keep)
 		require.Equal(t, map[string]string{"a.png": "no picture\n", "c.png": files["a.png"], "b.txt": "bee\n"}, p.files())
 	})
+}
+
+// TestAppliedMoves: the same with what is applied at once: undone as a whole, and
+// one by one.
+func TestAppliedMoves(t *testing.T) {
+	for _, row := range movedRows {
+		t.Run(row.name, func(t *testing.T) {
+			p := row.work(t, "allow = [\"delete\"]\n")
+			require.Equal(t, row.want, p.files())
+			res, err := p.engine.Undo(t.Context(), agent.Selection{All: true})
+			require.NoError(t, err)
+			require.Empty(t, res.Problems)
+			require.Equal(t, movedBase, p.files())
+			for _, backwards := range []bool{false, true} {
+				p := row.work(t, "allow = [\"delete\"]\n")
+				p.oneByOne(backwards, p.engine.Undo)
+				require.Equal(t, movedBase, p.files())
+			}
+		})
+	}
+}
+
+// TestAppliedMovesOfNoText: a file that cannot be compared is moved and deleted as
+// a whole, and comes back as it was.
+func TestAppliedMovesOfNoText(t *testing.T) {
+	files := map[string]string{"a.png": "\x89PNG\x00\x01\x02", "b.txt": "bee\n"}
+	for name, tags := range map[string]string{
+		"moved, and its place taken": "<tf-move id=\"1\" path=\"a.png\" dest=\"c.png\" />\n<tf-write id=\"2\" path=\"a.png\">\nno picture\n</tf-write>",
+		"moved":                      "<tf-move id=\"1\" path=\"a.png\" dest=\"c.png\" />",
+		"deleted":                    "<tf-delete id=\"1\" path=\"a.png\" />",
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := play(t, "allow = [\"delete\"]\n", files, "turn\ntext <<END\n"+tags+"\nEND\n")
+			res := p.run("r1")
+			require.Zero(t, res.Failed)
+			require.NotEqual(t, files, p.files())
+			p.oneByOne(false, p.engine.Undo)
+			require.Equal(t, files, p.files())
+		})
+	}
 }
 
 // oneByOne decides about every hunk alone until none waits. One may be refused

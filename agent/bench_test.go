@@ -62,12 +62,15 @@ func chop(text string) deltas {
 
 func benchEngine(b *testing.B, m agent.Model) *agent.Engine {
 	b.Helper()
+	return benchEngineIn(b, m, b.TempDir(), b.TempDir())
+}
+
+func benchEngineIn(b *testing.B, m agent.Model, dir, state string) *agent.Engine {
+	b.Helper()
 	loaded, err := config.Load(config.Options{NoFile: true, Env: func(string) (string, bool) { return "", false }})
 	require.NoError(b, err)
-	dir := b.TempDir()
 	ws, err := workspace.New([]workspace.Root{{Dir: dir}}, workspace.Options{})
 	require.NoError(b, err)
-	state := b.TempDir()
 	e := agent.New(agent.Options{
 		Config: loaded.Config, Model: m, Workspace: ws,
 		Ledger: func(ctx context.Context) (*ledger.Ledger, error) {

@@ -188,6 +188,7 @@ func (e *Engine) adopt(ctx context.Context, led *ledger.Ledger, from *resumable,
 	r.claimed = true
 	r.emit.seq = last
 	r.restore(&from.state.Run)
+	r.saved = slices.Clone(from.messages) // they are stored: only what comes is added
 	e.runs[r.id] = r
 	return r, nil
 }

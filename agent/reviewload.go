@@ -49,11 +49,12 @@ func (e *Engine) load(ctx context.Context, sel *Selection) ([]Problem, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	kept, err := keptCommands(ctx, led)
+	p := newUndoPlan(ctx, e, led, rows)
+	p.effectsOn("") // loads
+	kept, err := keptCommands(p)
 	if err != nil {
 		return nil, err
 	}
-	p := newUndoPlan(ctx, e, led, rows)
 	var problems []Problem
 	seen := map[string]bool{}
 	for i := range rows {
@@ -88,17 +89,20 @@ func (e *Engine) fullRun(ctx context.Context, sel *Selection) error {
 	return err
 }
 
-// keptCommands are those of which a person kept all.
-func keptCommands(ctx context.Context, led *ledger.Ledger) (map[string]bool, error) {
-	events, err := led.Events(ctx, ledger.EventFilter{})
+// keptCommands are those effects of a plan's files of which a person kept all.
+func keptCommands(p *undoPlan) (map[string]bool, error) {
+	var numbers []int64
+	for _, rows := range p.rows {
+		for i := range rows {
+			numbers = append(numbers, rows[i].N)
+		}
+	}
+	events, err := p.led.Reviews(p.ctx, numbers)
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]bool{}
 	for _, ev := range events {
-		if ev.Type != ledger.EventReview {
-			continue
-		}
 		var r struct {
 			ledger.Key
 			ledger.Review

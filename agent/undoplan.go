@@ -171,13 +171,16 @@ func (p *undoPlan) through(c *ledger.Command, u *workspace.Undo, s *pathState) (
 		if hash == u.AfterHash {
 			break
 		}
+		if r.AfterHash != hash {
+			continue // one that was taken back in this plan, or that came to nothing
+		}
 		data, err := p.led.Blob(p.ctx, r.UndoBlob)
 		if err != nil {
 			return nil, "", false
 		}
 		ru, err := workspace.DecodeUndo(data)
 		if err != nil || ru.Kind != workspace.ChangeModify || ru.AfterHash != hash || ru.Whole {
-			continue // one that was taken back in this plan, or is not text
+			continue // it is not text
 		}
 		before, err := workspace.ApplyEdits(text, ru.Edits)
 		if err != nil {
@@ -233,9 +236,19 @@ func (p *undoPlan) effectsOn(abs string) []ledger.Command {
 			}
 		}
 		delete(names, "")
-		all, err := p.led.List(p.ctx, ledger.Filter{After: p.cmds[0].N - 1, Paths: slices.Collect(maps.Keys(names))})
-		if err != nil {
-			p.e.log.Warn("ledger: cannot be read", "err", err)
+		var all []ledger.Command
+		for known := -1; known < len(names); { // a file that was moved has its past under another name
+			known = len(names)
+			var err error
+			all, err = p.led.List(p.ctx, ledger.Filter{After: p.cmds[0].N - 1, Paths: slices.Collect(maps.Keys(names))})
+			if err != nil {
+				p.e.log.Warn("ledger: cannot be read", "err", err)
+			}
+			for i := range all {
+				if all[i].Dest != "" {
+					names[all[i].Path], names[all[i].Dest] = true, true
+				}
+			}
 		}
 		for _, r := range all {
 			if effective(&r) && r.Abs != "" {

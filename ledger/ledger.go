@@ -112,7 +112,6 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	l.w = newWriter(l.path, l.tx, l.log, o.FlushAfter)
 	l.w.renew = l.renew
 	l.w.unsaved = l.logSize()
-	l.w.logged = l.w.unsaved
 	l.startRetention()
 	return l, nil
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/hex"
@@ -32,11 +33,13 @@ func scanCommand(r interface{ Scan(...any) error }, out *Command) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(decode(intent, &c), decode(intent, &raw), decode(detail, &c)); err != nil {
+	if err := errors.Join(decode(intent, &c), decode(detail, &c)); err != nil {
 		return fmt.Errorf("command %d: %w", row.N, err)
 	}
-	if err := raw.restore(&c); err != nil {
-		return fmt.Errorf("command %d: %w", row.N, err)
+	if bytes.Contains(intent, []byte(`_hex":"`)) { // seldom: see rawPaths
+		if err := errors.Join(decode(intent, &raw), raw.restore(&c)); err != nil {
+			return fmt.Errorf("command %d: %w", row.N, err)
+		}
 	}
 	if last != nil { // it was taken back: its sizes and output stay
 		var o outcomeBody
@@ -446,6 +449,19 @@ func (l *Ledger) Events(ctx context.Context, f EventFilter) ([]Event, error) {
 		limit = -1
 	}
 	return l.events(ctx, db, w.String()+" ORDER BY "+order+" LIMIT ?", append(w.args, limit)...)
+}
+
+// Reviews returns the rows about what persons decided of these commands, given
+// by their N, oldest first. Only rows about them are read.
+func (l *Ledger) Reviews(ctx context.Context, commands []int64) ([]Event, error) {
+	db, err := l.reader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return l.events(ctx, db, `WHERE e.type = ? AND e.seq IN (WITH RECURSIVE about (seq) AS (
+		SELECT last_row FROM commands WHERE n IN (SELECT value FROM json_each(?))
+		UNION SELECT e.prev FROM about JOIN events e ON e.seq = about.seq WHERE e.prev > 0)
+		SELECT seq FROM about) ORDER BY e.seq`, EventReview, string(body(commands)))
 }
 
 // LastSeq is the number of the last numbered event of a run; 0 = none.

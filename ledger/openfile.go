@@ -18,6 +18,10 @@ import (
 // openFile opens the file, or keeps what is there and begins a new one.
 func (l *Ledger) openFile(ctx context.Context) (*sql.Conn, error) {
 	path, aside, notice := l.file, "", ""
+	if beside := clearBeside(path, l.now()); beside != "" {
+		notice = "something that is no file was in the place of the ledger's log; it is kept as " + beside
+		l.log.Error(notice, "path", path)
+	}
 	conn, err := l.openAndCheck(ctx, path)
 	if errors.Is(err, errNewer) {
 		path = filepath.Join(l.o.Dir, fmt.Sprintf("ledger-%d.db", len(migrations)))

@@ -76,8 +76,8 @@ func syncDir(dir string) {
 func createFile(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
-			return errNoFile
+		if fi, err := os.Stat(path); errors.Is(err, os.ErrNotExist) || err == nil && !fi.Mode().IsRegular() {
+			return errNoFile // a link to nothing, too
 		}
 		if fi, err := os.Stat(path); err == nil && runtime.GOOS != "windows" && fi.Mode().Perm()&0o077 != 0 {
 			return os.Chmod(path, 0o600)
@@ -298,14 +298,7 @@ func storeError(path, op string, err error) error {
 
 // setAside renames a damaged ledger and what belongs to it; nothing is deleted.
 func setAside(path string, now time.Time) (string, error) {
-	base := path + ".damaged-" + now.UTC().Format("20060102T150405Z")
-	aside := base
-	for i := 2; ; i++ {
-		if _, err := os.Lstat(aside); errors.Is(err, os.ErrNotExist) {
-			break
-		}
-		aside = fmt.Sprintf("%s-%d", base, i)
-	}
+	aside := freeName(path+".damaged-", now)
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		err := os.Rename(path+suffix, aside+suffix)
 		if err != nil && !(suffix != "" && errors.Is(err, os.ErrNotExist)) {
@@ -314,6 +307,31 @@ func setAside(path string, now time.Time) (string, error) {
 	}
 	syncDir(filepath.Dir(path))
 	return aside, nil
+}
+
+// freeName is a name that begins so and is not taken.
+func freeName(prefix string, now time.Time) string {
+	base := prefix + now.UTC().Format("20060102T150405Z")
+	for i, name := 2, base; ; i++ {
+		if _, err := os.Lstat(name); errors.Is(err, os.ErrNotExist) {
+			return name
+		}
+		name = fmt.Sprintf("%s-%d", base, i)
+	}
+}
+
+// clearBeside renames what is no file in the places of SQLite's own files: the
+// ledger can do without them.
+func clearBeside(path string, now time.Time) (aside string) {
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if fi, err := os.Lstat(path + suffix); err != nil || fi.Mode().IsRegular() {
+			continue
+		}
+		if name := freeName(path+suffix+".damaged-", now); os.Rename(path+suffix, name) == nil {
+			aside = name
+		}
+	}
+	return aside
 }
 
 func micros(t time.Time) int64 { return t.UnixMicro() }

@@ -218,6 +218,12 @@ func TestWhatIsBesideTheFile(t *testing.T) {
 			must(t, os.Mkdir(path, 0o755))
 			must(t, os.WriteFile(filepath.Join(path, "x"), nil, 0o600))
 		}, true},
+		{"a link to nothing", func(t *testing.T, path string) {
+			must(t, os.Remove(path))
+			must(t, os.Symlink(path+"-elsewhere", path))
+		}, true},
+		{"a folder for a log", func(t *testing.T, path string) { must(t, os.Mkdir(path+"-wal", 0o700)) }, false},
+		{"a folder for shared memory", func(t *testing.T, path string) { must(t, os.Mkdir(path+"-shm", 0o700)) }, false},
 		{"no shared memory", func(t *testing.T, path string) { _ = os.Remove(path + "-shm") }, false},
 		{"garbage for shared memory", func(t *testing.T, path string) {
 			must(t, os.WriteFile(path+"-shm", []byte(strings.Repeat("garbage ", 4096)), 0o600))

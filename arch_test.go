@@ -64,7 +64,7 @@ var layers = map[string]layer{
 	"internal/redact":      {},
 	"internal/notify":      {own: []string{"agent"}},
 	"internal/serve":       {own: []string{"agent", "ledger"}, thirdParty: []string{"github.com/google/jsonschema-go/..."}},
-	"internal/report":      {own: []string{"agent", "ledger"}, thirdParty: []string{"github.com/dustin/go-humanize"}},
+	"internal/report":      {own: []string{"agent", "ledger", "internal/redact"}, thirdParty: []string{"github.com/dustin/go-humanize"}},
 	"internal/telemetry":   {own: []string{"agent"}, thirdParty: []string{"go.opentelemetry.io/otel/..."}},
 	"internal/trust":       {thirdParty: []string{"github.com/gofrs/flock"}},
 	"internal/secretstore": {thirdParty: []string{"github.com/zalando/go-keyring"}},
@@ -76,6 +76,8 @@ var layers = map[string]layer{
 	"internal/experiment/cmd/thinkflow-experiment": {own: []string{"internal/experiment"}},
 	// The fake editor is an LSP client for tests; no program imports it.
 	"internal/fakeeditor": {thirdParty: []string{"go.lsp.dev/..."}},
+	// A browser for the tests of pages.
+	"internal/chromium": {},
 }
 
 // apart are packages that do not import each other even in their tests.

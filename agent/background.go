@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"thinkflow/internal/sandbox"
+	"thinkflow/ledger"
 )
 
 // maxProcesses bounds the background commands of one session.
@@ -39,11 +40,14 @@ type process struct {
 
 	mu    sync.Mutex // guards what follows
 	asked bool       // somebody ended it
+	told  bool       // its start stands in the ledger
+	over  bool       // it has ended, and res says how
 	res   shellResult
+	noted func() // records the end
 }
 
 // startProcess starts a command that goes on while the session does.
-func (r *run) startProcess(line string, g sandbox.Grants) (*process, error) {
+func (r *run) startProcess(at ledger.Key, line string, g sandbox.Grants) (*process, error) {
 	ps := r.s.procs
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -70,6 +74,7 @@ func (r *run) startProcess(line string, g sandbox.Grants) (*process, error) {
 		id: fmt.Sprintf("p%d", ps.n), line: line, started: r.e.now(), c: c, cancel: cancel,
 		out: &boundedOutput{limit: r.cfg.BashOutput}, done: make(chan struct{}),
 	}
+	p.noted = func() { r.recordBackground(at, p) }
 	ownProcess(c.Cmd, p.out)
 	if err := c.Start(); err != nil {
 		cancel()
@@ -77,12 +82,12 @@ func (r *run) startProcess(line string, g sandbox.Grants) (*process, error) {
 		return nil, err
 	}
 	ps.list = append(ps.list, p)
-	go p.await(r)
+	go p.await(r, at)
 	return p, nil
 }
 
 // await waits for the end and settles what the command did.
-func (p *process) await(r *run) {
+func (p *process) await(r *run, at ledger.Key) {
 	defer close(p.done)
 	err := p.c.Cmd.Wait()
 	if errors.Is(err, exec.ErrWaitDelay) {
@@ -96,15 +101,34 @@ func (p *process) await(r *run) {
 		res.exit = &code
 	}
 	// Once the run is over nobody is asked: what was made is removed.
-	res.remark = r.found(found, p.started)
+	res.remark = r.found(at, found, p.started)
 	p.mu.Lock()
 	if p.asked {
 		res.killed = "stopped"
 	}
-	p.res = res
+	p.res, p.over = res, true
+	told := p.told
 	p.mu.Unlock()
+	if told {
+		p.noted()
+	}
 	if res.remark != "" {
 		r.s.addNote(fmt.Sprintf("Background command %s (%s) has ended: %s", p.id, oneLine(p.line, 80), strings.TrimSpace(res.remark)))
+	}
+}
+
+// announced says that the start stands in the ledger: the end may follow. A nil
+// *process is a command that did not go to the background.
+func (p *process) announced() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.told = true
+	over := p.over
+	p.mu.Unlock()
+	if over {
+		p.noted()
 	}
 }
 
@@ -193,16 +217,24 @@ func (e *Engine) endProcesses() {
 	}
 }
 
-// EndSession forgets a session and ends its background commands. A session that
-// works on a task is cancelled by Cancel, not by this.
+// EndSession forgets a session whose conversation is over and ends its background
+// commands; its runs stay in the ledger, from which it can be gone on with. A
+// session that works on a task is left alone: Cancel ends that.
 func (e *Engine) EndSession(id string) {
 	e.mu.Lock()
-	s, ok := e.sessions[id]
-	if ok && !s.running {
-		delete(e.sessions, id)
+	s := e.sessions[id]
+	if s == nil || s.running {
+		e.mu.Unlock()
+		return
 	}
+	delete(e.sessions, id)
+	opened := e.ledgerOpened
 	e.mu.Unlock()
-	if ok {
-		s.procs.endAll()
+	s.procs.endAll()
+	if !opened {
+		return
+	}
+	if led, err := e.openLedger(); err == nil {
+		e.noteLedger(led.EndSession(id))
 	}
 }

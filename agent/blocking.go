@@ -81,7 +81,7 @@ func (t *turn) readOne(c *parser.Command, budget int) (result, outcome) {
 	o := t.outcomeOf(c)
 	title := fmt.Sprintf("%d tf-read %s", c.ID, c.Path)
 	req := workspace.ReadRequest{Path: c.Path, Line: c.Line, MaxBytes: budget}
-	text, got, err := t.r.readFile(req)
+	text, got, err := t.r.readFile(o.key, req)
 	if err != nil {
 		o.status, o.code, o.message = string(ledger.StatusFailed), refusalCode(err), err.Error()
 		var denied deniedError
@@ -89,10 +89,10 @@ func (t *turn) readOne(c *parser.Command, budget int) (result, outcome) {
 			o.code = codeWaiting
 			t.r.hold(denied.waiting, held{Turn: t.n, Flow: ledger.FlowBlocking, Command: c})
 		}
-		return result{title, registry.Text("error: " + err.Error() + "\n")}, o
+		return result{o.key, title, registry.Text("error: " + err.Error() + "\n")}, o
 	}
-	o.status, o.bytes = string(ledger.StatusApplied), int64(len(text))
-	return result{fmt.Sprintf("%d tf-read %s", c.ID, got), registry.Output{Text: text, Shrink: t.r.shorterRead(req)}}, o
+	o.status, o.bytes, o.output = string(ledger.StatusApplied), int64(len(text)), got
+	return result{o.key, fmt.Sprintf("%d tf-read %s", c.ID, got), registry.Output{Text: text, Shrink: t.r.shorterRead(req)}}, o
 }
 
 // deniedError is a read that nobody allowed.
@@ -102,20 +102,20 @@ func (e deniedError) Error() string { return e.message }
 
 // mayRead finds what is to be read and asks for it if need be. Errors are those
 // of the workspace, or a deniedError.
-func (r *run) mayRead(path string) (workspace.Target, error) {
+func (r *run) mayRead(at ledger.Key, path string) (workspace.Target, error) {
 	t, err := r.e.ws.Resolve(path, workspace.AccessRead)
 	if err != nil {
 		return t, err
 	}
-	if p := r.permit(ActionRead, "read "+t.Display, t.Abs, nil, t); !p.allowed {
+	if p := r.permit(at, ActionRead, "read "+t.Display, t.Abs, nil, t); !p.allowed {
 		return t, deniedError{p.message, p.waiting}
 	}
 	return t, nil
 }
 
 // readFile reads for the model, with permission.
-func (r *run) readFile(req workspace.ReadRequest) (text, header string, err error) {
-	if _, err := r.mayRead(req.Path); err != nil {
+func (r *run) readFile(at ledger.Key, req workspace.ReadRequest) (text, header string, err error) {
+	if _, err := r.mayRead(at, req.Path); err != nil {
 		return "", "", err
 	}
 	return r.readText(req)
@@ -160,7 +160,7 @@ func (t *turn) bash(c *parser.Command) {
 		t.fail(o, signature(c))
 		return
 	}
-	p := t.r.permitShell(ask)
+	p := t.r.permitShell(o.key, ask)
 	if !p.allowed {
 		t.denied(c, o, ledger.FlowBlocking, p)
 		return
@@ -168,7 +168,7 @@ func (t *turn) bash(c *parser.Command) {
 	if t.r.dryRun {
 		o.status, o.message = string(ledger.StatusSkipped), "dry run: the command was not run"
 		t.completed(c, o)
-		t.addResult(fmt.Sprintf("%d tf-bash", c.ID), o.message+"\n")
+		t.addResult(o.key, fmt.Sprintf("%d tf-bash", c.ID), o.message+"\n")
 		return
 	}
 	res, err := t.carryOut(c, ask, p.grants)
@@ -185,19 +185,18 @@ func (t *turn) bash(c *parser.Command) {
 	if t.r.ctx.Err() != nil {
 		t.r.s.addOutcome(o)
 	}
-	t.addResult(fmt.Sprintf("%d tf-bash, %s", c.ID, res.state()), res.output)
+	t.addResult(o.key, fmt.Sprintf("%d tf-bash, %s", c.ID, res.state()), res.output)
 }
 
 // carryOut runs the command of a tf-bash as a call of the tool bash does: what
 // follows a time-out is decided in one place.
 func (t *turn) carryOut(c *parser.Command, ask shellAsk, g sandbox.Grants) (shellResult, error) {
 	call := fmt.Sprintf("tf-bash %d", c.ID)
+	in := bashIntent(t.key(c), nil, ask)
+	in.Tool, in.Flow, in.ContentHash = string(c.Name), ledger.FlowBlocking, contentHash(c, nil)
 	j := t.keepJob(call, &shellJob{
 		t: t, ask: ask, grants: g, event: ToolEvent{CallID: fmt.Sprint(c.ID), Name: string(c.Name)},
-		intent: ledger.Intent{
-			Key: t.key(c), Tool: string(c.Name), Cmd: c.Cmd, NeedResult: true,
-			Flow: ledger.FlowBlocking, Risk: "high", ContentHash: contentHash(c, nil),
-		},
+		intent: in,
 	})
 	raw, err := json.Marshal(bashArgs{Command: c.Cmd, With: ask.wish(), Background: ask.background})
 	if err == nil {

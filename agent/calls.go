@@ -31,6 +31,7 @@ func (t *turn) runCalls(calls []PreparedCall) []*answer {
 				a.out = out
 			} else if why != "" {
 				a.out = registry.Text(why)
+				t.recordBarred(a.call, why)
 			}
 		}
 		if why == "" {
@@ -45,6 +46,7 @@ func (t *turn) runCalls(calls []PreparedCall) []*answer {
 // writeAnswers puts the results into the history, each once and in the order of
 // the calls. It reports whether there were any: then a turn must follow.
 func (t *turn) writeAnswers(answers []*answer) bool {
+	var told []ledger.Key
 	for _, a := range answers {
 		text := a.out.Text
 		if text == "" {
@@ -52,7 +54,9 @@ func (t *turn) writeAnswers(answers []*answer) bool {
 		}
 		t.r.s.learn(text, "the result of "+a.call.Name)
 		t.r.s.append(Message{Role: RoleTool, ToolCallID: a.call.History.ID, Content: text})
+		told = append(told, t.lastKey(a.call))
 	}
+	t.r.injected(told)
 	return len(answers) > 0
 }
 
@@ -135,26 +139,31 @@ func (t *turn) callGroup(group []*answer) {
 	}
 	wg.Wait()
 	for i, a := range todo {
-		c := a.call
-		done := ToolEvent{CallID: c.History.ID, Name: c.Name, Status: "ok", Bytes: len(a.out.Text), Summary: oneLine(summarise(c), 80)}
 		if errs[i] != nil && callError(errs[i]).Message == waitingMessage { // carried out, and recorded, later
 			a.out = registry.Text(waitingMessage)
 			continue
 		}
-		var after registry.Verdict
-		if errs[i] != nil {
-			e := callError(errs[i])
-			after = e.After
-			done.Status, done.Code, done.Error = "error", string(e.Code), e.Message
-			a.out = registry.Text("error " + e.Error())
-			t.callFailed(c, firstLine(e.Message))
-		}
-		if !box.facts[c.Name].quiet || errs[i] != nil {
-			t.r.emit.emit(Event{Type: ToolCompleted, Tool: &done})
-		}
-		t.r.e.tracer.Tool(t.r.ctx, TracedTool{Name: c.Name, CallID: c.History.ID, Start: start, End: t.r.e.now(), Status: done.Status, Code: done.Code})
-		t.recordCall(c, done, after)
+		done := t.callDone(a.call, &a.out, errs[i])
+		t.r.e.tracer.Tool(t.r.ctx, TracedTool{Name: a.call.Name, CallID: done.CallID, Start: start, End: t.r.e.now(), Status: done.Status, Code: done.Code})
 	}
+}
+
+// callDone tells and records what became of a call. An error becomes its result.
+func (t *turn) callDone(c PreparedCall, out *toolOutput, err error) ToolEvent {
+	done := ToolEvent{CallID: c.History.ID, Name: c.Name, Status: "ok", Bytes: len(out.Text), Summary: oneLine(summarise(c), 80)}
+	var after registry.Verdict
+	if err != nil {
+		e := callError(err)
+		after = e.After
+		done.Status, done.Code, done.Error = "error", string(e.Code), e.Message
+		*out = registry.Text("error " + e.Error())
+		t.callFailed(c, firstLine(e.Message))
+	}
+	if !t.set.tools.facts[c.Name].quiet || err != nil {
+		t.r.emit.emit(Event{Type: ToolCompleted, Tool: &done})
+	}
+	t.recordCall(c, done, after, out.Text)
+	return done
 }
 
 // callError is what the model and people are told of an error of a call.
@@ -171,26 +180,6 @@ func (t *turn) callFailed(c PreparedCall, message string) {
 	defer t.mu.Unlock()
 	t.badCalls = append(t.badCalls, c.Name+" "+c.History.Arguments)
 	t.lastBad = c.Name + ": " + message
-}
-
-// recordCall stores a call that has no intent of its own. after is what was found
-// out about one that ran into a time-out.
-func (t *turn) recordCall(c PreparedCall, ev ToolEvent, after registry.Verdict) {
-	if t.r.dryRun || t.shellJob(c.History.ID) != nil || t.announced(c.History.ID) != (ledger.Key{}) {
-		return // it had an intent, which has its outcome
-	}
-	led, err := t.r.ledger()
-	if err != nil {
-		return
-	}
-	status := statusAfter(ev.Status == "ok", after)
-	err = led.Record(ledger.Command{
-		Key: t.callKey(c.N), Announced: ledger.Announced{Tool: c.Name, Args: c.Arguments, NeedResult: true, Flow: ledger.FlowNative},
-		Status: status, Code: ev.Code, Error: ev.Error, Bytes: int64(ev.Bytes), IntentAt: t.r.e.now(),
-	})
-	if err != nil {
-		t.r.e.log.Warn("ledger: tool call not recorded", "tool", c.Name, "err", err)
-	}
 }
 
 // statusAfter is how the ledger has a call: done, or what was found out about one

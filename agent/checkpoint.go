@@ -120,6 +120,7 @@ type savedOutcome struct {
 	Removed int            `json:"removed,omitempty"`
 	Bytes   int64          `json:"bytes,omitempty"`
 	Via     string         `json:"via,omitempty"`
+	Output  string         `json:"output,omitempty"`
 	Stdout  string         `json:"stdout,omitempty"`
 	Exit    *int           `json:"exit,omitempty"`
 	Key     ledger.Key     `json:"key"`
@@ -127,12 +128,12 @@ type savedOutcome struct {
 
 func saveOutcome(o outcome) savedOutcome {
 	return savedOutcome{o.id, o.channel, o.name, o.path, o.dest, o.cmd, o.status, o.code, o.message, o.nearest, o.notes, o.rung, o.diff,
-		o.created, o.added, o.removed, o.bytes, o.via, o.stdout, o.exit, o.key}
+		o.created, o.added, o.removed, o.bytes, o.via, o.output, o.stdout, o.exit, o.key}
 }
 
 func (s savedOutcome) outcome() outcome {
 	return outcome{s.ID, s.Channel, s.Name, s.Path, s.Dest, s.Cmd, s.Status, s.Code, s.Message, s.Nearest, s.Notes, s.Rung, s.Diff,
-		s.Created, s.Added, s.Removed, s.Bytes, s.Via, s.Stdout, s.Exit, s.Key}
+		s.Created, s.Added, s.Removed, s.Bytes, s.Via, s.Output, s.Stdout, s.Exit, s.Key}
 }
 
 // save copies what the session is; messages is its history.

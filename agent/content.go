@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,7 @@ const (
 	contentJSON    = 'j' // Content as JSON
 	contentDeflate = 'z' // one of the other two, deflated, by older versions
 	contentS2      = 's' // one of the first two, packed with S2 (see workspace.Undo.Encode)
+	contentStaged  = 'p' // of a proposal: length and bytes of one of the others, then the change itself
 )
 
 // packFrom is the size from which content is packed, in bytes.
@@ -59,6 +61,27 @@ func encodeContent(c *parser.Command) []byte {
 	return b
 }
 
+// encodeStaged keeps with what a command carries the change that is proposed, so
+// that it can be accepted later.
+func encodeStaged(content, redo []byte) []byte {
+	b := binary.AppendUvarint([]byte{contentStaged}, uint64(len(content)))
+	return append(append(b, content...), redo...)
+}
+
+// splitStaged takes a stored proposal apart. Earlier versions stored the change
+// alone.
+func splitStaged(data []byte) (content, redo []byte, err error) {
+	if len(data) == 0 || data[0] != contentStaged {
+		return nil, data, nil
+	}
+	n, size := binary.Uvarint(data[1:])
+	if size <= 0 || n > uint64(len(data)-1-size) {
+		return nil, nil, errors.New("the content is damaged")
+	}
+	rest := data[1+size:]
+	return rest[:n], rest[n:], nil
+}
+
 // contentOf is the content of a command that had no effect. That of a file that
 // may hold secrets is not kept: nothing would purge it.
 func (r *run) contentOf(c *parser.Command) []byte {
@@ -82,6 +105,9 @@ func DecodeContent(data []byte) (Content, error) {
 	if len(data) == 0 {
 		return c, nil
 	}
+	if data[0] < ' ' { // a proposal of an earlier version: the change alone
+		return c, nil
+	}
 	switch data[0] {
 	case contentDeflate, contentS2:
 		raw, err := unpackContent(data)
@@ -92,6 +118,12 @@ func DecodeContent(data []byte) (Content, error) {
 	case contentBody:
 		c.Body = string(data[1:])
 		return c, nil
+	case contentStaged:
+		content, _, err := splitStaged(data)
+		if err != nil || len(content) > 0 && content[0] == contentStaged {
+			return c, errors.New("the content is damaged")
+		}
+		return DecodeContent(content)
 	case contentJSON:
 		return c, json.Unmarshal(data[1:], &c)
 	}

@@ -131,6 +131,7 @@ func (s sink) Command(c *parser.Command) {
 	}
 	if t.phase == settleLast {
 		t.drop(fmt.Sprintf("%d %s %s", c.ID, c.Name, c.Path))
+		t.unrun = append(t.unrun, c)
 		return
 	}
 	if why := t.r.inadmissible(c); why != "" {

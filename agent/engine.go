@@ -35,6 +35,8 @@ type Options struct {
 	Editor Editor
 	// Approver asks a person; nil = nobody is there, every ask is a no.
 	Approver Approver
+	// Asks is where questions are answered, for the ledger: editor, terminal, http.
+	Asks string
 	// Trust knows what content of the workspace a person agreed to; nil = none.
 	Trust *trust.Store
 	// Redact knows what must not be shown or written down; nil = nothing but
@@ -62,6 +64,7 @@ type Engine struct {
 	review   *reviewer
 	editor   Editor
 	approver Approver
+	asks     string // where questions are answered
 	notice   func(string)
 	trust    *trust.Store
 	tracer   Tracer
@@ -99,7 +102,7 @@ type Engine struct {
 // New makes an engine.
 func New(o Options) *Engine {
 	e := &Engine{
-		cfg: o.Config, model: o.Model, ws: o.Workspace.Overlay(), under: o.Workspace, review: newReviewer(), editor: o.Editor, approver: o.Approver,
+		cfg: o.Config, model: o.Model, ws: o.Workspace.Overlay(), under: o.Workspace, review: newReviewer(), editor: o.Editor, approver: o.Approver, asks: o.Asks,
 		notice: o.Notice, trust: o.Trust, tracer: o.Tracer, log: o.Log, now: o.Now, extra: o.Tools, shell: o.Shell, rules: newRules(&o.Config),
 		sessions: map[string]*session{}, runs: map[string]*run{},
 	}

@@ -85,7 +85,7 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 	if c.Name == parser.Delete && !staging { // a proposal asks by itself
 		action = ActionDelete
 	}
-	if d := r.permit(action, describe(c), contentHash(c, targets), func() string { return t.previewDiff(op) }, targets...); !d.allowed {
+	if d := r.permit(t.key(c), action, describe(c), contentHash(c, targets), func() string { return t.previewDiff(op) }, targets...); !d.allowed {
 		t.denied(c, o, flow, d)
 		return
 	}
@@ -145,6 +145,7 @@ func (t *turn) execute(c *parser.Command, flow ledger.Flow) {
 		}
 		if attempt > 0 {
 			key = retryKey(key, attempt)
+			o.key = key
 		}
 		led, err := r.ledger()
 		if err != nil {
@@ -305,7 +306,7 @@ func (t *turn) applyDone(c *parser.Command, o outcome, change *workspace.Change,
 	t.completed(c, o)
 	t.keepOutcome(o)
 	if c.NeedResult {
-		t.addResult(fmt.Sprintf("%d %s %s", c.ID, c.Name, c.Path), o.line()+"\n"+bound(o.diff, diffPerTurn))
+		t.addResult(o.key, fmt.Sprintf("%d %s %s", c.ID, c.Name, c.Path), o.line()+"\n"+bound(o.diff, diffPerTurn))
 	}
 }
 
@@ -330,8 +331,8 @@ func (t *turn) completed(c *parser.Command, o outcome) {
 	t.r.emit.emit(Event{Type: CommandCompleted, Command: ev})
 }
 
-func (t *turn) addResult(title, text string) {
-	t.keepResult(result{title, registry.Text(text)})
+func (t *turn) addResult(k ledger.Key, title, text string) {
+	t.keepResult(result{k, title, registry.Text(text)})
 }
 
 func (t *turn) keepResult(r result) {

@@ -125,18 +125,20 @@ func (x *ExtraTool) facts() toolFacts {
 		class = config.Class(policy.Tool(x.Name))
 	}
 	if class != "" {
-		f.permit = func(t *turn, args json.RawMessage) error { return t.r.permitExtra(x.Name, class, args) }
+		f.permit = func(t *turn, at ledger.Key, args json.RawMessage) error {
+			return t.r.permitExtra(at, x.Name, class, args)
+		}
 	}
 	return f
 }
 
 // permitExtra asks for a call of an ExtraTool. An answer "for this session" is for
 // the class, whatever the arguments.
-func (r *run) permitExtra(name string, class config.Class, args json.RawMessage) error {
+func (r *run) permitExtra(at ledger.Key, name string, class config.Class, args json.RawMessage) error {
 	subject := name + " " + string(args)
 	c := checked{r: r, hash: workspace.HashText(subject)}
 	c.decide(policy.Request{Action: policy.Action(class), Hash: c.hash}, "calls of "+name+" ask")
-	return r.permitNeeds(Action(class), subject, c, nil, nil).err()
+	return r.permitNeeds(at, Action(class), subject, c, nil, nil).err()
 }
 
 // tool is how package registry has it.
@@ -190,7 +192,7 @@ func (t *turn) announce(c toolCall) error {
 	}
 	err = led.Intent(t.r.effectCtx(), ledger.Intent{
 		Key: key, Tool: c.Name, Args: c.Args, NeedResult: true, Flow: ledger.FlowNative, Risk: "high",
-		ContentHash: workspace.HashText(c.Name + "\x00" + string(c.Args)),
+		ContentHash: workspace.HashText(c.Name + "\x00" + string(c.Args)), Summary: oneLine(summarise(PreparedCall{Arguments: c.Args}), 120),
 	})
 	if err == nil {
 		t.mu.Lock()
@@ -220,7 +222,7 @@ func (t *turn) settleCall(call string, out toolOutput, err error) {
 	if lerr != nil {
 		return
 	}
-	o := outcome{bytes: int64(len(out.Text))}
+	o := outcome{bytes: int64(len(out.Text)), output: cameBack(out.Text)}
 	var after registry.Verdict
 	if err != nil {
 		e := callError(err)

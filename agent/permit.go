@@ -29,15 +29,17 @@ type permit struct {
 // permit asks for what needs asking. While it waits, the stream goes on and the
 // queue holds; the time does not count as wall time. Without anyone to ask, an
 // ask is a no: the model is told once, a second try ends the run.
-func (r *run) permit(a Action, subject, hash string, diff func() string, targets ...workspace.Target) permit {
+//
+// The answer is recorded with the command that it is about.
+func (r *run) permit(at ledger.Key, a Action, subject, hash string, diff func() string, targets ...workspace.Target) permit {
 	if why := r.barred(a); why != "" {
 		return permit{code: codeMode, message: why}
 	}
-	return r.permitNeeds(a, subject, r.checkPaths(a, hash, targets...), diff, targets)
+	return r.permitNeeds(at, a, subject, r.checkPaths(a, hash, targets...), diff, targets)
 }
 
 // permitNeeds puts the questions of a check.
-func (r *run) permitNeeds(a Action, subject string, c checked, diff func() string, targets []workspace.Target) permit {
+func (r *run) permitNeeds(at ledger.Key, a Action, subject string, c checked, diff func() string, targets []workspace.Target) permit {
 	if c.no != "" {
 		return permit{code: codePermission, message: "not permitted: " + c.no + "; do not try it in another way"}
 	}
@@ -59,6 +61,9 @@ func (r *run) permitNeeds(a Action, subject string, c checked, diff func() strin
 			continue
 		}
 		if r.e.approver == nil {
+			for _, n := range needs[i:] {
+				r.recordApproval(at, ledger.Approval{Action: string(n.class), Subject: subject, Target: realTarget(subject, targets), Hash: c.hash, Decision: string(Deny), By: byNobody})
+			}
 			return r.unattended(a, subject, needs[i:])
 		}
 		ev := r.question(a, realTarget(subject, targets), n, c.hash, diff)
@@ -70,9 +75,7 @@ func (r *run) permitNeeds(a Action, subject string, c checked, diff func() strin
 			r.waits(ev, n.class)
 			d = ""
 		}
-		if led, lerr := r.ledger(); lerr == nil && !r.dryRun {
-			_ = led.Approval(ledger.Key{Run: r.id}, ledger.Approval{ID: ev.ID, Action: string(n.class), Subject: subject, Target: ev.Target, Hash: c.hash, Decision: string(d)})
-		}
+		r.recordAsked(at, ev, string(n.class), subject, d, err)
 		switch {
 		case errors.Is(err, errSuspended):
 			return permit{waiting: c.hash, code: codeWaiting, message: waitingMessage}

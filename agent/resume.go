@@ -211,11 +211,7 @@ func (r *run) restore(s *savedRun) {
 }
 
 func (r *run) recordAnswer(led *ledger.Ledger, g grant, by string) {
-	k := ledger.Key{Run: r.id}
-	if g.Command != nil {
-		k = ledger.Key{Run: r.id, Turn: g.Turn, Channel: string(g.Command.Channel), ID: g.Command.ID}
-	}
-	err := led.Approval(k, ledger.Approval{ID: g.Approval.ID, Action: string(g.Class), Target: g.Approval.Target, Hash: g.Approval.Hash, Decision: string(g.decision), By: by})
+	err := led.Approval(g.key(r.id), ledger.Approval{ID: g.Approval.ID, Action: string(g.Class), Target: g.Approval.Target, Hash: g.Approval.Hash, Decision: string(g.decision), By: by})
 	if err != nil {
 		r.e.log.Warn("ledger: answer not recorded", "run", r.id, "err", err)
 	}
@@ -334,7 +330,7 @@ func outcomeFrom(c *ledger.Command) outcome {
 	return outcome{
 		id: c.ID, channel: parser.Channel(channel), name: c.Tool, path: c.Path, dest: c.Dest, cmd: c.Cmd, status: string(c.Status),
 		code: c.Code, message: c.Error, notes: c.Notes, rung: c.Rung, added: c.Added, removed: c.Removed, bytes: c.Bytes,
-		stdout: c.Stdout, exit: c.ExitCode, key: c.Key,
+		output: c.Output, stdout: c.Stdout, exit: c.ExitCode, key: c.Key,
 	}
 }
 
@@ -350,8 +346,8 @@ func (r *run) runHeld(waiting []held) *RunResult {
 	r.s.dropStaged()
 	t.staged = map[ledger.Key]bool{}
 	for _, h := range waiting {
-		if h.Command != nil && h.Command.Name != parser.Read {
-			t.staged[t.key(h.Command)] = true
+		if h.staged() {
+			t.staged[h.key(r.id)] = true
 		}
 	}
 	for _, h := range waiting {
@@ -364,11 +360,9 @@ func (r *run) runHeld(waiting []held) *RunResult {
 		switch {
 		case h.Call != nil:
 			out, err := t.set.tools.call(r.ctx, t, *h.Call, r.cfg.ResultBudget)
-			if err != nil {
-				out = registry.Text("error " + err.Error())
-			}
 			if !r.isSuspended() {
-				t.keepResult(result{"the call of " + h.Call.Name + " that waited", out})
+				t.callDone(*h.Call, &out, err)
+				t.keepResult(result{t.callKey(h.Call.N), "the call of " + h.Call.Name + " that waited", out})
 			}
 		case h.Command == nil:
 		case h.Command.Name == parser.Read:
@@ -379,7 +373,7 @@ func (r *run) runHeld(waiting []held) *RunResult {
 		default:
 			t.execute(h.Command, h.Flow)
 			if !t.hasFailed() {
-				t.keepResult(result{fmt.Sprintf("%d %s %s", h.Command.ID, h.Command.Name, h.Command.Path), registry.Text("applied, as the user allowed it\n")})
+				t.keepResult(result{t.key(h.Command), fmt.Sprintf("%d %s %s", h.Command.ID, h.Command.Name, h.Command.Path), registry.Text("applied, as the user allowed it\n")})
 			}
 		}
 	}
@@ -455,9 +449,8 @@ func (e *Engine) Abandon(ctx context.Context, ref string) error {
 		return err
 	}
 	for _, h := range from.state.Run.Waiting {
-		if c := h.Command; c != nil && c.Name != parser.Read {
-			key := ledger.Key{Run: info.ID, Turn: h.Turn, Channel: string(c.Channel), ID: c.ID}
-			err = errors.Join(err, led.Outcome(ledger.Outcome{Key: key, Status: ledger.StatusCancelled, Code: codeCancelled, Error: "the run was given up while it waited"}))
+		if h.staged() {
+			err = errors.Join(err, led.Outcome(ledger.Outcome{Key: h.key(info.ID), Status: ledger.StatusCancelled, Code: codeCancelled, Error: "the run was given up while it waited"}))
 		}
 	}
 	usage, _ := json.Marshal(info.Usage)

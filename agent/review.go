@@ -153,7 +153,7 @@ func (e *Engine) Keep(ctx context.Context, sel Selection) (Reviewed, error) {
 	var res Reviewed
 	err := e.within(ctx, &sel, &res, func(g *group) error {
 		if g.staged {
-			keys, err := e.accept(ctx, g)
+			keys, err := e.accept(ctx, g, sel.By)
 			res.Undo = append(res.Undo, keys...)
 			return err
 		}

@@ -325,6 +325,10 @@ func (e *Engine) loadProposal(ctx context.Context, led *ledger.Ledger, c *ledger
 	if err != nil {
 		return err
 	}
+	_, data, err = splitStaged(data)
+	if err != nil {
+		return err
+	}
 	u, err := workspace.DecodeUndo(data)
 	if err != nil {
 		return err

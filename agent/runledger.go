@@ -102,6 +102,11 @@ func (r *run) recordEnd(res *RunResult) (flush func()) {
 		r.e.log.Warn("ledger: not available", "err", err)
 		return func() {}
 	}
+	if res.State == StateCancelled {
+		if err := led.Request(r.id, ledger.Request{Action: "cancel"}); err != nil {
+			r.e.log.Warn("ledger: the cancel was not recorded", "run", r.id, "err", err)
+		}
+	}
 	usage, _ := json.Marshal(res.Usage)
 	if err := led.EndRun(r.id, string(res.State), res.Reason, usage); err != nil {
 		r.e.log.Warn("ledger: end of the run not recorded", "run", r.id, "err", err)

@@ -12,6 +12,7 @@ import (
 	"thinkflow/internal/config"
 	"thinkflow/internal/policy"
 	"thinkflow/internal/sandbox"
+	"thinkflow/ledger"
 	"thinkflow/workspace"
 )
 
@@ -108,20 +109,20 @@ func (a shellAsk) hash() string {
 // permitShell asks what a command needs: its permission and, while proposals
 // wait that it would not see, that they are accepted, in one question. The permit
 // says what is opened.
-func (r *run) permitShell(a shellAsk) permit {
+func (r *run) permitShell(at ledger.Key, a shellAsk) permit {
 	if why := r.barred(ActionBash); why != "" {
 		return permit{code: codeMode, message: why}
 	}
 	c, open := r.checkShell(a)
 	if n := r.e.proposed(); n > 0 && !r.dryRun && c.no == "" {
-		if p := r.acceptAndRun(n, a.line, c.hash); !p.allowed {
+		if p := r.acceptAndRun(at, n, a.line, c.hash); !p.allowed {
 			return p
 		}
 		c.needs = slices.DeleteFunc(c.needs, func(n need) bool {
 			return n.class == config.AllowBash && n.wants == sandbox.Grants{}
 		})
 	}
-	p := r.permitNeeds(ActionBash, a.line, c, nil, nil)
+	p := r.permitNeeds(at, ActionBash, a.line, c, nil, nil)
 	p.grants = union(p.grants, open)
 	return p
 }
@@ -247,7 +248,7 @@ func (r *run) mayRunShell() bool {
 
 // found deals with protected paths that a command made or changed. What was made
 // is kept only if rules or a person say so. It returns what is to be told.
-func (r *run) found(f sandbox.Findings, since time.Time) string {
+func (r *run) found(at ledger.Key, f sandbox.Findings, since time.Time) string {
 	var made []sandbox.Violation
 	var said []string
 	for _, v := range f.Violations {
@@ -261,7 +262,7 @@ func (r *run) found(f sandbox.Findings, since time.Time) string {
 			said = append(said, fmt.Sprintf("%s was %s, which is protected", r.shown(v.Path), v.What))
 		}
 	}
-	if len(made) > 0 && !r.keep(made) {
+	if len(made) > 0 && !r.keep(at, made) {
 		for _, v := range made {
 			if err := v.Remove(); err != nil {
 				said = append(said, fmt.Sprintf("%s was made, which is protected, and could not be removed: %v", r.shown(v.Path), err))
@@ -300,7 +301,7 @@ func (r *run) mayKeep(v sandbox.Violation) bool {
 }
 
 // keep asks whether what a command made may stand.
-func (r *run) keep(made []sandbox.Violation) bool {
+func (r *run) keep(at ledger.Key, made []sandbox.Violation) bool {
 	if r.e.approver == nil || r.ctx.Err() != nil {
 		return false
 	}
@@ -313,6 +314,7 @@ func (r *run) keep(made []sandbox.Violation) bool {
 	ev := r.question("keep", target, n, workspace.HashText(target), nil)
 	ev.Choices = []Decision{AllowOnce, Deny}
 	d, err := r.ask(ev)
+	r.recordAsked(at, ev, ev.Action, n.rule, d, err)
 	return err == nil && d.Allows()
 }
 

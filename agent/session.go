@@ -68,6 +68,7 @@ type outcome struct {
 	removed int
 	bytes   int64
 	via     string
+	output  string // what came back, in a few words
 	stdout  string
 	exit    *int
 	key     ledger.Key // for the ledger's injected mark

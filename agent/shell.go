@@ -14,6 +14,7 @@ import (
 
 	"thinkflow/agent/registry"
 	"thinkflow/internal/sandbox"
+	"thinkflow/ledger"
 )
 
 // shellResult is what a shell command left behind.
@@ -29,6 +30,7 @@ type shellResult struct {
 	remark string // what the sandbox found, at the end of output as well
 
 	background string // id of the process that goes on
+	process    *process
 }
 
 func (s shellResult) state() string {
@@ -50,12 +52,12 @@ func (s shellResult) state() string {
 // shell runs one command line in the first root and in the sandbox, in a process
 // group of its own, with an environment that holds no keys. It ends with the run,
 // or after bash_timeout. Whether it may run has been asked.
-func (r *run) shell(line string, live func(string)) shellResult {
-	return r.shellWith(line, sandbox.Grants{}, live)
+func (r *run) shell(at ledger.Key, line string, live func(string)) shellResult {
+	return r.shellWith(at, line, sandbox.Grants{}, live)
 }
 
 // shellWith is shell with parts of the sandbox opened.
-func (r *run) shellWith(line string, g sandbox.Grants, live func(string)) shellResult {
+func (r *run) shellWith(at ledger.Key, line string, g sandbox.Grants, live func(string)) shellResult {
 	limit := r.cfg.BashTimeout
 	ctx, cancel := context.WithTimeout(r.ctx, limit)
 	defer cancel()
@@ -98,7 +100,7 @@ func (r *run) shellWith(line string, g sandbox.Grants, live func(string)) shellR
 	if err != nil {
 		r.e.log.Warn("sandbox: not all could be looked at", "err", err)
 	}
-	res.remark = r.found(found, start)
+	res.remark = r.found(at, found, start)
 	if res.remark == "" && res.exit != nil && *res.exit != 0 {
 		res.remark = r.heldBack(res.output, g)
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +25,8 @@ type shellJob struct {
 
 	mu    sync.Mutex // guards all below
 	begun bool
-	ended bool // an attempt has come back, and this is what it left
+	last  ledger.Key // of the last attempt
+	ended bool       // an attempt has come back, and this is what it left
 	res   shellResult
 	noLog error // the ledger could not record it, so nothing was run
 }
@@ -39,6 +41,9 @@ func (j *shellJob) run(attempt int) (toolOutput, error) {
 	if attempt > 1 {
 		in.Key = retryKey(in.Key, attempt-1)
 	}
+	j.mu.Lock()
+	j.last = in.Key
+	j.mu.Unlock()
 	led, err := r.ledger()
 	if err == nil {
 		err = led.Intent(r.effectCtx(), in)
@@ -50,11 +55,12 @@ func (j *shellJob) run(attempt int) (toolOutput, error) {
 		j.mu.Unlock()
 		return toolOutput{}, err
 	}
-	res := r.runShell(j.ask, j.grants, func(out string) {
+	res := r.runShell(in.Key, j.ask, j.grants, func(out string) {
 		ev := j.event
 		r.emit.emit(Event{Type: ToolOutput, Text: out, Tool: &ev})
 	})
-	j.t.settleOutcome(led, in.Key, res.outcome())
+	j.t.settleOutcome(led, in.Key, res.outcomeOf(j.ask))
+	res.process.announced()
 	j.mu.Lock()
 	j.res, j.ended = res, true
 	j.mu.Unlock()
@@ -85,6 +91,21 @@ func (j *shellJob) left(called error) (shellResult, error) {
 	return j.res, nil
 }
 
+// lastKey is the key of the last attempt at a call.
+func (t *turn) lastKey(c PreparedCall) ledger.Key {
+	if key := t.announced(c.History.ID); key != (ledger.Key{}) {
+		return key
+	}
+	if j := t.shellJob(c.History.ID); j != nil {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if j.last != (ledger.Key{}) {
+			return j.last
+		}
+	}
+	return t.callKey(c.N)
+}
+
 // outcome is the result as the ledger has it.
 func (s shellResult) outcome() outcome {
 	o := outcome{status: string(ledger.StatusApplied), stdout: s.output, exit: s.exit}
@@ -94,6 +115,19 @@ func (s shellResult) outcome() outcome {
 		o.status, o.code, o.message = string(ledger.StatusNotApplied), "not_started", s.state()
 	default:
 		o.status, o.code, o.message = string(ledger.StatusUncertain), "killed", s.state()
+	}
+	return o
+}
+
+// outcomeOf is outcome with what was asked for besides.
+func (s shellResult) outcomeOf(a shellAsk) outcome {
+	o := s.outcome()
+	o.output, o.bytes = cameBack(s.output), int64(len(s.output))
+	if s.background != "" {
+		o.notes = append(o.notes, "goes on in the background as "+s.background)
+	}
+	if a.with.Net || a.with.Git {
+		o.notes = append(o.notes, strings.Join(shellAsk{with: a.with}.wishes(), ", "))
 	}
 	return o
 }

@@ -49,7 +49,12 @@ func (t *turn) stageCommand(c *parser.Command, o outcome, key ledger.Key, ch *wo
 		return err
 	}
 	in := t.r.intentOf(key, c, ch, flow)
-	in.Staged, in.Temp, in.Content = true, "", ch.Redo().Encode()
+	in.Staged, in.Temp = true, ""
+	if redo := ch.Redo(); t.r.e.redact.Holds(append(editTexts(redo.Edits), redo.Text)...) {
+		in.Content = nil // a key is kept nowhere: this proposal ends with the process
+	} else {
+		in.Content = encodeStaged(in.Content, redo.Encode())
+	}
 	if err := led.Intent(t.r.effectCtx(), in); err != nil {
 		return fmt.Errorf("the ledger could not record it, so it was not proposed: %w", err)
 	}
@@ -116,7 +121,7 @@ func (e *Engine) showStaged() {
 }
 
 // accept writes proposals to their file. The path is locked.
-func (e *Engine) accept(ctx context.Context, g *group) (undo []string, err error) {
+func (e *Engine) accept(ctx context.Context, g *group, by string) (undo []string, err error) {
 	actions, err := e.review.staged.Accept(g.abs, g.ids()...)
 	if err != nil {
 		return nil, err
@@ -157,7 +162,7 @@ func (e *Engine) accept(ctx context.Context, g *group) (undo []string, err error
 		return undo, err
 	}
 	e.showStaged()
-	e.settleProposals(g, "accept", "")
+	e.settleProposals(g, "accept", by)
 	return undo, nil
 }
 
@@ -276,7 +281,7 @@ func (e *Engine) proposed() int { return len(e.review.staged.Paths()) }
 
 // acceptAndRun asks whether proposals may be accepted so that a shell command
 // sees them.
-func (r *run) acceptAndRun(n int, cmd, hash string) permit {
+func (r *run) acceptAndRun(at ledger.Key, n int, cmd, hash string) permit {
 	rule := fmt.Sprintf("accept %s and run", plural(n, "changed file"))
 	none := permit{code: codePermission, message: fmt.Sprintf("not run: %s wait for the user's review and are not on disk, so the command would not see them, and nobody is there to accept them. Go on without it", plural(n, "changed file"))}
 	if r.e.approver == nil {
@@ -285,9 +290,7 @@ func (r *run) acceptAndRun(n int, cmd, hash string) permit {
 	}
 	ev := ApprovalEvent{ID: NewID(), Action: string(ActionBash), Target: cmd, Rule: rule, Hash: hash, Diff: r.e.proposalDiff()}
 	d, err := r.ask(ev)
-	if led, lerr := r.ledger(); lerr == nil {
-		_ = led.Approval(ledger.Key{Run: r.id}, ledger.Approval{ID: ev.ID, Action: "accept", Subject: cmd, Target: rule, Hash: hash, Decision: string(d)})
-	}
+	r.recordAsked(at, ev, "accept", rule, d, err)
 	switch {
 	case r.ctx.Err() != nil:
 		return permit{cancelled: true, message: "the run was cancelled while it waited for a permission"}

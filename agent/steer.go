@@ -16,6 +16,7 @@ func (r *run) takeSteer() bool {
 		r.s.learn(text, "a message of the user")
 		r.s.rememberTask(text)
 		r.s.append(Message{Role: RoleUser, Content: text})
+		r.recordSteer(text)
 	}
 	return len(texts) > 0
 }

@@ -36,6 +36,22 @@ type held struct {
 	Call     *PreparedCall   `json:"call,omitempty"` // a native call instead
 }
 
+// key is the key of what waits.
+func (h *held) key(run string) ledger.Key {
+	switch {
+	case h.Command != nil:
+		return ledger.Key{Run: run, Turn: h.Turn, Channel: string(h.Command.Channel), ID: h.Command.ID}
+	case h.Call != nil:
+		return ledger.Key{Run: run, Turn: h.Turn, Channel: string(ChannelNative), ID: h.Call.N}
+	}
+	return ledger.Key{Run: run}
+}
+
+// staged: it stands in the ledger as staged. Reads do not: they change nothing.
+func (h *held) staged() bool {
+	return h.Command != nil && h.Command.Name != parser.Read || h.Call != nil && h.Call.Name == "bash"
+}
+
 // suspending is closed when the first question of a run stays unanswered: all
 // others that are open then wait as well.
 type suspending struct {

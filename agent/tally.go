@@ -44,7 +44,7 @@ func (r *run) count(t *turn) {
 	defer r.mu.Unlock()
 	r.applied += len(t.applied)
 	r.skipped += len(t.skipped)
-	if t.failed != nil {
+	if t.failed != nil && t.failed.o.code != codeWaiting {
 		r.failed++
 	}
 }

@@ -90,6 +90,7 @@ func (t *turn) tell(due bool) bool {
 	if t.failed != nil {
 		t.r.s.failedCommand(t.failed.o)
 	}
+	var told []ledger.Key
 	if t.failed != nil && t.failed.o.channel != ChannelNative { // a native call has its result
 		t.r.s.toldElsewhere(t.failed.o.key)
 		b.WriteString(errorMessage(t.failed, t.applied, t.skipped))
@@ -98,6 +99,7 @@ func (t *turn) tell(due bool) bool {
 		b.WriteString(headResult + "\n")
 		for _, res := range t.results {
 			b.WriteString(fenceData(res.title, res.out.Text))
+			told = append(told, res.key)
 		}
 		if t.why == stopResult {
 			b.WriteString("Your answer was stopped there; what you wrote after it was not looked at.\n")
@@ -118,7 +120,7 @@ func (t *turn) tell(due bool) bool {
 	if own == "" && !due {
 		return false
 	}
-	t.r.tellPendingWith(own)
+	t.r.tellPendingWith(own, append(told, t.recordDropped()...)...)
 	return own != ""
 }
 
@@ -126,7 +128,8 @@ func (t *turn) tell(due bool) bool {
 // history.
 func (r *run) tellPending() { r.tellPendingWith("") }
 
-func (r *run) tellPendingWith(own string) {
+// tellPendingWith puts them in front of own; about are commands that own tells of.
+func (r *run) tellPendingWith(own string, about ...ledger.Key) {
 	r.e.tellEdits(r.s)
 	outcomes, notes := r.s.takePending()
 	var parts []string
@@ -145,27 +148,10 @@ func (r *run) tellPendingWith(own string) {
 	text := strings.Join(parts, "\n")
 	r.s.learn(text, "a message about your commands")
 	r.s.append(Message{Role: RoleUser, Content: text})
-	r.injected(outcomes)
-}
-
-// injected notes in the ledger that the model has been told.
-func (r *run) injected(outcomes []outcome) {
-	var keys []ledger.Key
 	for _, o := range outcomes {
-		if o.key.Run != "" {
-			keys = append(keys, o.key)
-		}
+		about = append(about, o.key)
 	}
-	if len(keys) == 0 || r.dryRun {
-		return
-	}
-	led, err := r.ledger()
-	if err != nil {
-		return
-	}
-	if err := led.Injected(keys...); err != nil {
-		r.e.log.Warn("ledger: injection not recorded", "err", err)
-	}
+	r.injected(about)
 }
 
 // failedSignatures are the calls of this turn that failed.

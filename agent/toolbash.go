@@ -44,7 +44,7 @@ func bashTool(_ context.Context, c toolCall, a bashArgs) (toolOutput, error) {
 	if j == nil {
 		j = t.keepJob(c.ID, &shellJob{
 			t: t, ask: ask, grants: t.takeOpened(ask.hash()), event: ToolEvent{CallID: c.ID, Name: "bash"},
-			intent: ledger.Intent{Key: t.callKey(c.N), Tool: "bash", Cmd: a.Command, NeedResult: true, Flow: ledger.FlowNative, Risk: "high", ContentHash: ask.hash()},
+			intent: bashIntent(t.callKey(c.N), c.Args, ask),
 		})
 	}
 	return j.run(c.Attempt)
@@ -66,16 +66,16 @@ func probeBash(_ context.Context, c toolCall) (registry.Verdict, toolOutput) {
 }
 
 // runShell runs a permitted command, or starts it when it goes to the background.
-func (r *run) runShell(a shellAsk, g sandbox.Grants, live func(string)) shellResult {
+func (r *run) runShell(at ledger.Key, a shellAsk, g sandbox.Grants, live func(string)) shellResult {
 	if !a.background {
-		return r.shellWith(a.line, g, live)
+		return r.shellWith(at, a.line, g, live)
 	}
-	p, err := r.startProcess(a.line, g)
+	p, err := r.startProcess(at, a.line, g)
 	if err != nil {
 		return shellResult{output: "could not be started: " + err.Error() + "\n"}
 	}
 	p.wait(r.ctx, startWait)
-	return shellResult{background: p.id, output: p.report()}
+	return shellResult{background: p.id, output: p.report(), process: p}
 }
 
 // processTool tells the output of a background command, and ends it.

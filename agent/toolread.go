@@ -9,6 +9,7 @@ import (
 
 	"thinkflow/agent/registry"
 	"thinkflow/internal/config"
+	"thinkflow/ledger"
 	"thinkflow/workspace"
 )
 
@@ -59,7 +60,7 @@ type grepArgs struct {
 
 // permitPath asks for the path of a call that reads. A path that cannot be used
 // at all is an error here too: then the handler never runs.
-func permitPath(t *turn, raw json.RawMessage) error {
+func permitPath(t *turn, at ledger.Key, raw json.RawMessage) error {
 	var a struct {
 		Path string `json:"path"`
 	}
@@ -69,7 +70,7 @@ func permitPath(t *turn, raw json.RawMessage) error {
 	if a.Path == "" {
 		return nil
 	}
-	_, err := t.r.mayRead(a.Path)
+	_, err := t.r.mayRead(at, a.Path)
 	var denied deniedError
 	switch {
 	case err == nil:

@@ -34,7 +34,7 @@ type toolFacts struct {
 	// offer says whether the tool is shown to the model; nil = always.
 	offer func(r *run, set *setup) bool
 	// permit asks for what a call needs; nil = nothing.
-	permit func(t *turn, args json.RawMessage) error
+	permit func(t *turn, at ledger.Key, args json.RawMessage) error
 	// quiet tools show what they do in events of their own, without a tool's name.
 	quiet bool
 	// command is the tag that the tool stands for (protocol native), decode makes
@@ -116,10 +116,11 @@ func (b *toolbox) call(ctx context.Context, t *turn, c PreparedCall, budget int)
 	}
 	call := toolCall{Env: t, ID: c.History.ID, N: c.N, Name: name, Args: c.Arguments, Budget: budget}
 	out, err := b.Call(ctx, call, func(*registry.Tool[*turn]) error {
-		err := b.permit(t, name, c.Arguments)
+		err := b.permit(t, name, c)
 		var denied deniedError
 		if errors.As(err, &denied) && denied.waiting != "" {
 			t.r.hold(denied.waiting, held{Turn: t.n, Flow: ledger.FlowNative, Call: &c})
+			t.stageCall(c)
 			return registry.Errorf(registry.Permission, "%s", waitingMessage)
 		}
 		return err
@@ -130,7 +131,7 @@ func (b *toolbox) call(ctx context.Context, t *turn, c PreparedCall, budget int)
 
 // permit says why the call is not permitted. The mode counts as it is now, not
 // as it was when the request was made.
-func (b *toolbox) permit(t *turn, name string, args json.RawMessage) error {
+func (b *toolbox) permit(t *turn, name string, c PreparedCall) error {
 	f := b.facts[name]
 	if mode := t.r.settings().Mode; !inMode(f.from, mode) {
 		return fmt.Errorf("not in mode %s: %s is there from mode %s on, which only the user can switch to", mode, name, f.from)
@@ -138,7 +139,7 @@ func (b *toolbox) permit(t *turn, name string, args json.RawMessage) error {
 	if f.permit == nil {
 		return nil
 	}
-	return f.permit(t, args)
+	return f.permit(t, t.callKey(c.N), c.Arguments)
 }
 
 // offerBash: where nobody can say yes, the tool is not shown.
@@ -146,7 +147,7 @@ func offerBash(r *run, set *setup) bool {
 	return r.e.approver != nil || set.Mode == config.ModeAuto || r.mayRunShell()
 }
 
-func permitBash(t *turn, raw json.RawMessage) error {
+func permitBash(t *turn, at ledger.Key, raw json.RawMessage) error {
 	var a bashArgs
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return err
@@ -158,7 +159,7 @@ func permitBash(t *turn, raw json.RawMessage) error {
 	if !offerBash(t.r, t.set) && !t.r.mayBeGranted(ask.hash()) {
 		return errors.New("not permitted in this run")
 	}
-	p := t.r.permitShell(ask)
+	p := t.r.permitShell(at, ask)
 	if p.allowed {
 		t.keepOpened(ask.hash(), p.grants)
 	}

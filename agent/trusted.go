@@ -2,6 +2,7 @@ package agent
 
 import (
 	"thinkflow/internal/trust"
+	"thinkflow/ledger"
 	"thinkflow/workspace"
 )
 
@@ -54,6 +55,7 @@ func (r *run) askTrust(kind trust.Kind, path, content string, state trust.State)
 	})
 	ev.Choices = []Decision{AllowOnce, Deny}
 	d, err := r.ask(ev)
+	r.recordAsked(ledger.Key{Run: r.id}, ev, ev.Action, rule, d, err)
 	switch {
 	case err != nil:
 		return false

@@ -61,7 +61,8 @@ type turn struct {
 	last       *parser.Command   // bash or delete, executed after the window
 	lastAt     int64
 	settle     *time.Timer
-	dropped    []string // what stood in the window
+	dropped    []string          // what stood in the window
+	unrun      []*parser.Command // the commands among them
 	calls      callList
 	growing    map[int]*growing // native commands, by call from 0
 	nextCall   int              // the first native call that has not gone to the queue
@@ -99,6 +100,7 @@ type failure struct {
 
 // result is something the model asked to see.
 type result struct {
+	key   ledger.Key // of the command that it is the result of
 	title string
 	out   toolOutput
 }

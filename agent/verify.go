@@ -112,7 +112,7 @@ func (r *run) verifyDiagnostics() bool {
 	r.verified = many + " told to the model"
 	done.Status, done.Summary, done.Error = "error", many, firstLine(text)
 	r.s.trouble("diagnostics", fmt.Sprintf("%d new errors in changed files, the first: %s", len(fresh), firstLine(text)))
-	r.tellVerify(fmt.Sprintf("Your changes brought new errors in the editor:\n%sMend them, or say why they are to stay.\n", fenceData("diagnostics", text)))
+	r.tellVerify(ledger.Key{}, fmt.Sprintf("Your changes brought new errors in the editor:\n%sMend them, or say why they are to stay.\n", fenceData("diagnostics", text)))
 	return true
 }
 
@@ -146,13 +146,13 @@ func (r *run) verifyCommand() bool {
 	}
 	tool := ToolEvent{CallID: "verify", Name: "verify", Arguments: fmt.Sprintf("%q", cmd), Summary: oneLine(cmd, 80)}
 	r.emit.emit(Event{Type: ToolStarted, Tool: &tool})
-	res := r.shell(cmd, func(out string) {
+	res := r.shell(key, cmd, func(out string) {
 		r.emit.emit(Event{Type: ToolOutput, Text: out, Tool: &ToolEvent{CallID: "verify", Name: "verify"}})
 	})
 	ok := res.killed == "" && res.exit != nil && *res.exit == 0
 	done := tool
 	done.Arguments, done.Status, done.Bytes = "", "ok", len(res.output)
-	out := ledger.Outcome{Key: key, Status: ledger.StatusApplied, Stdout: res.output, ExitCode: res.exit}
+	out := ledger.Outcome{Key: key, Status: ledger.StatusApplied, Output: cameBack(res.output), Stdout: res.output, Bytes: int64(len(res.output)), ExitCode: res.exit}
 	if res.killed != "" {
 		out.Status, out.Code, out.Error = ledger.StatusUncertain, "killed", res.state()
 	}
@@ -170,14 +170,16 @@ func (r *run) verifyCommand() bool {
 		return false
 	}
 	r.check.told++
-	r.tellVerify(fmt.Sprintf("After your last change the user's check failed: %s ended with %s.\n%sMend what your changes broke; if it failed before them, say so and end.\n",
+	r.tellVerify(key, fmt.Sprintf("After your last change the user's check failed: %s ended with %s.\n%sMend what your changes broke; if it failed before them, say so and end.\n",
 		oneLine(cmd, 200), res.state(), fenceData("output", middle(res.output, keepWhole*2))))
 	return true
 }
 
 // tellVerify puts a check's result into the history, with what else the model
 // has not been told.
-func (r *run) tellVerify(text string) { r.tellPendingWith(headVerify + "\n" + text) }
+func (r *run) tellVerify(about ledger.Key, text string) {
+	r.tellPendingWith(headVerify+"\n"+text, about)
+}
 
 // verifyLine is the command to run: the user's own, else the workspace's if it
 // is trusted.

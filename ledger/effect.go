@@ -65,6 +65,7 @@ type outcomeBody struct {
 	Added     int      `json:"added,omitempty"`
 	Removed   int      `json:"removed,omitempty"`
 	Rung      string   `json:"rung,omitempty"`
+	Output    string   `json:"output,omitempty"`
 	Stdout    string   `json:"stdout,omitempty"`
 	Stderr    string   `json:"stderr,omitempty"`
 	ExitCode  *int     `json:"exit_code,omitempty"`
@@ -279,7 +280,7 @@ func (l *Ledger) Outcome(o Outcome) error {
 
 func (l *Ledger) outcomeOp(o Outcome) *op {
 	at := l.stamp(o.At)
-	l.texts(&o.Error, &o.Stdout, &o.Stderr)
+	l.texts(&o.Error, &o.Output, &o.Stdout, &o.Stderr)
 	o.Notes = l.list(o.Notes)
 	o.Stdout, o.Stderr = cut(o.Stdout), cut(o.Stderr)
 	if o.ExitCode != nil {
@@ -287,7 +288,7 @@ func (l *Ledger) outcomeOp(o Outcome) *op {
 		o.ExitCode = &code
 	}
 	ob := outcomeBody{Key: o.Key, Status: o.Status, Code: o.Code, Error: o.Error, Bytes: o.Bytes, Added: o.Added,
-		Removed: o.Removed, Rung: o.Rung, Stdout: o.Stdout, Stderr: o.Stderr, ExitCode: o.ExitCode, Notes: o.Notes}
+		Removed: o.Removed, Rung: o.Rung, Output: o.Output, Stdout: o.Stdout, Stderr: o.Stderr, ExitCode: o.ExitCode, Notes: o.Notes}
 	b := body(ob)
 	return &op{size: len(b) + len(o.Stdout) + len(o.Stderr), apply: func(t *txn) error {
 		p, err := t.find(o.Key)
@@ -345,7 +346,7 @@ func (l *Ledger) RecordWith(c Command, content []byte) error {
 	if err != nil {
 		return err
 	}
-	l.texts(&c.Cmd, &c.Error, &c.Stdout, &c.Stderr, &c.Summary)
+	l.texts(&c.Cmd, &c.Error, &c.Output, &c.Stdout, &c.Stderr, &c.Summary)
 	c.Args, c.Notes = l.raw(c.Args), l.list(c.Notes)
 	at := l.stamp(c.IntentAt)
 	c.IntentAt = fromMicros(at)

@@ -434,6 +434,9 @@ func (l *Ledger) Events(ctx context.Context, f EventFilter) ([]Event, error) {
 			w.add("e.seq >= ?", n) // a run's rows do not come before its first
 		}
 	}
+	if f.Type != "" {
+		w.add("e.type = ?", f.Type)
+	}
 	if f.Seq {
 		w.add("e.run_seq > 0")
 		if f.Run != "" {

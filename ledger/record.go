@@ -33,6 +33,23 @@ func (l *Ledger) StartSession(s Session) error {
 	}})
 }
 
+// EndSession records that a conversation is over: its background commands have
+// ended. It can still be gone on with.
+func (l *Ledger) EndSession(id string) error {
+	at := l.stamp(time.Time{})
+	b := body(struct {
+		ID string `json:"id"`
+	}{id})
+	return l.w.put(&op{size: len(b), apply: func(t *txn) error {
+		var n int64
+		if found, err := t.one("SELECT n FROM sessions WHERE id = ?", []any{id}, &n); err != nil || !found {
+			return err
+		}
+		_, err := t.append(row{at: at, typ: EventSessionEnd, body: b})
+		return err
+	}})
+}
+
 // StartRun records the start of a run; a known id becomes running again, with
 // this ledger as its owner.
 func (l *Ledger) StartRun(r Run) error {
@@ -220,6 +237,25 @@ func (l *Ledger) Approval(k Key, a Approval) error {
 		Key
 		Approval
 	}{k, a}, nil)
+}
+
+// Request records what a person asked of a run that goes on, without a sync.
+func (l *Ledger) Request(run string, r Request) error {
+	l.texts(&r.Text)
+	own, err := l.ownerID()
+	if err != nil {
+		return err
+	}
+	at := l.stamp(r.At)
+	b := body(r)
+	return l.w.put(&op{size: len(b), apply: func(t *txn) error {
+		info, err := t.ensureRun(run, own, at)
+		if err != nil {
+			return err
+		}
+		_, err = t.append(row{at: at, run: info.n, typ: EventRequest, body: b})
+		return err
+	}})
 }
 
 // Review records a person's decision about a change, without a sync. Keeping

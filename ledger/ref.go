@@ -48,7 +48,7 @@ func (l *Ledger) runRef(ctx context.Context, db *sql.DB, ref string) (n int64, i
 	}
 	switch {
 	case ref == "" || len(matches) == 0:
-		return 0, "", fmt.Errorf("run %q: %w", ref, ErrNotFound)
+		return 0, "", fmt.Errorf("run %q: %w (list them with: thinkflow ledger runs)", ref, ErrNotFound)
 	case len(matches) > 1:
 		return 0, "", ambiguous(ref, matches)
 	}

@@ -139,15 +139,17 @@ type Intent struct {
 // Outcome says what became of an announced command.
 type Outcome struct {
 	Key
-	Status   Status
-	Code     string // error code
-	Error    string // for people
-	Bytes    int64  // size written
-	Added    int    // lines
-	Removed  int    // lines
-	Rung     string // "" keeps the intent's
-	Stdout   string // summaries; cut to 64 KiB in the middle
-	Stderr   string
+	Status  Status
+	Code    string // error code
+	Error   string // for people
+	Bytes   int64  // size written
+	Added   int    // lines
+	Removed int    // lines
+	Rung    string // "" keeps the intent's
+	// Output describes what came back, in a few words ("12 lines, 340 bytes").
+	Output   string
+	Stdout   string // cut to 64 KiB in the middle; of a shell command both streams, as they came
+	Stderr   string // only where it came apart from stdout
 	ExitCode *int
 	Notes    []string
 	At       time.Time // zero = now
@@ -196,7 +198,8 @@ type Command struct {
 	Bytes     int64    `json:"bytes,omitempty"`
 	Added     int      `json:"added,omitempty"`
 	Removed   int      `json:"removed,omitempty"`
-	Stdout    string   `json:"stdout,omitempty"`
+	Output    string   `json:"output,omitempty"` // what came back, in a few words
+	Stdout    string   `json:"stdout,omitempty"` // of a shell command: both streams, in the order in which they came
 	Stderr    string   `json:"stderr,omitempty"`
 	ExitCode  *int     `json:"exit_code,omitempty"`
 	Notes     []string `json:"notes,omitempty"`
@@ -232,6 +235,7 @@ type Event struct {
 const (
 	EventOpened     = "ledger.opened" // first row of a ledger
 	EventSession    = "ledger.session"
+	EventSessionEnd = "ledger.session.end"
 	EventRunStart   = "ledger.run.start"
 	EventRunEnd     = "ledger.run.end"
 	EventTurnStart  = "ledger.turn.start"
@@ -243,6 +247,7 @@ const (
 	EventApproval   = "ledger.approval"
 	EventReview     = "ledger.review"
 	EventInjected   = "ledger.injected"
+	EventRequest    = "ledger.request"
 	EventCheckpoint = "ledger.checkpoint"
 	EventPurge      = "ledger.purge"
 	EventPrune      = "ledger.prune"
@@ -256,8 +261,15 @@ type Approval struct {
 	Target   string    `json:"target,omitempty"`   // the real target that was shown
 	Hash     string    `json:"hash,omitempty"`     // of what was approved
 	Decision string    `json:"decision,omitempty"` // "" while it is open
-	By       string    `json:"by,omitempty"`       // editor, terminal, flag, rule
+	By       string    `json:"by,omitempty"`       // editor, terminal, http, command line; nobody = there was no one to ask
 	At       time.Time `json:"-"`                  // zero = now
+}
+
+// Request is what a person asked of a run that goes on.
+type Request struct {
+	Action string    `json:"action"`         // cancel, steer
+	Text   string    `json:"text,omitempty"` // of a further message
+	At     time.Time `json:"-"`              // zero = now
 }
 
 // ReviewKeep is the Action of a Review that keeps a change.
@@ -307,12 +319,18 @@ type RunFilter struct {
 type EventFilter struct {
 	Run   string // id; "" = all
 	Seq   bool   // only the agent's numbered events
+	Type  string // only rows of this type; "" = all
 	After int64  // only events with a larger Seq (Seq set) or Row
 	Limit int    // 0 = no limit
 }
 
 // PruneResult says what Prune removed.
 type PruneResult struct {
-	Runs, Commands, Events, Blobs int
-	BytesBefore, BytesAfter       int64 // of the file, write-ahead log included
+	Runs     int `json:"runs"`
+	Commands int `json:"commands"`
+	Events   int `json:"events"`
+	Blobs    int `json:"blobs"`
+	// Of the file, write-ahead log included.
+	BytesBefore int64 `json:"bytes_before"`
+	BytesAfter  int64 `json:"bytes_after"`
 }

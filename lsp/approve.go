@@ -26,12 +26,19 @@ func (s *Server) approve(ctx context.Context, p approveParams) (empty, error) {
 		return empty{}, badParams("decision %q is none of %q", p.Decision, agent.Decisions)
 	}
 	b := s.standing()
-	if b == nil {
-		return empty{}, badParams("run %q: no run is going on", p.Run)
+	free := b == nil
+	if free { // a run may wait that another process began
+		release(ctx)
+		var err error
+		if b, err = s.engine(ctx); err != nil {
+			return empty{}, fmt.Errorf("the engine could not be set up: %w", err)
+		}
 	}
 	err := b.Engine.Approve(p.Run, p.Approval, p.Decision)
 	if _, ok := b.Engine.(Resumer); ok && errors.Is(err, agent.ErrNoRun) { // it was suspended meanwhile
-		release(ctx)
+		if !free {
+			release(ctx)
+		}
 		return empty{}, s.resumeInBackground(p)
 	}
 	if err != nil {

@@ -53,6 +53,9 @@ type Backend struct {
 	// Settled hears what became of an edit whose verdict had been uncertain;
 	// nil = nobody wants to know.
 	Settled func(change *workspace.Change, outcome agent.EditOutcome)
+	// Notify hears every event of every run, for the user's own notifications;
+	// nil = nobody. What the editor shows is not its business.
+	Notify func(agent.Event)
 	// Close flushes the ledger. It is called once, when the connection ends and
 	// all runs have been told to stop.
 	Close func() error

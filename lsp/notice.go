@@ -17,6 +17,13 @@ func (s *Server) show(kind protocol.MessageType, message string) {
 	}
 }
 
+// tellHook passes an event on to the user's own notifications.
+func (s *Server) tellHook(b *Backend, ev agent.Event) {
+	if b.Notify != nil {
+		b.Notify(ev)
+	}
+}
+
 // report tells a client without a plugin how its run ended: the answer goes to
 // the log of the server, one line to the person.
 func (s *Server) report(res agent.RunResult, err error) {

@@ -23,14 +23,19 @@ var _ Resumer = (*agent.Engine)(nil)
 
 // resumer waits for the engine and returns that side of it.
 func (s *Server) resumer(ctx context.Context) (Resumer, error) {
+	r, _, err := s.resumable(ctx)
+	return r, err
+}
+
+func (s *Server) resumable(ctx context.Context) (Resumer, *Backend, error) {
 	b, err := s.engine(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("the engine could not be set up: %w", err)
+		return nil, nil, fmt.Errorf("the engine could not be set up: %w", err)
 	}
 	if r, ok := b.Engine.(Resumer); ok {
-		return r, nil
+		return r, b, nil
 	}
-	return nil, errors.New("this engine keeps no sessions")
+	return nil, nil, errors.New("this engine keeps no sessions")
 }
 
 // resumeParams go on with a run.
@@ -56,7 +61,7 @@ func (s *Server) resume(ctx context.Context, p resumeParams) (agent.RunResult, e
 
 // beginResume claims the run for this connection.
 func (s *Server) beginResume(ctx context.Context, p resumeParams, withEvents bool) (func() (agent.RunResult, error), error) {
-	r, err := s.resumer(ctx)
+	r, b, err := s.resumable(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +78,7 @@ func (s *Server) beginResume(ctx context.Context, p resumeParams, withEvents boo
 	req.Events = func(ev agent.Event) {
 		s.heard(ev)
 		a.progress.event(ev)
+		s.tellHook(b, ev)
 		if events {
 			s.notifyOwn(notifyEvent, ev)
 		}

@@ -119,6 +119,7 @@ func (s *Server) finish(a *activeRun, ctx context.Context, req agent.RunRequest,
 	req.Events = func(ev agent.Event) {
 		s.heard(ev)
 		a.progress.event(ev)
+		s.tellHook(b, ev)
 		if events {
 			s.notifyOwn(notifyEvent, ev)
 		}

@@ -50,8 +50,8 @@ const (
 
 // Pair is one <old>/<new> pair of a tf-edit. Both texts are raw bytes.
 type Pair struct {
-	Old string
-	New string
+	Old string `json:"old"`
+	New string `json:"new"`
 }
 
 // Command is one complete, valid command tag. It is emitted only once its

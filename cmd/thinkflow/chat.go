@@ -72,7 +72,7 @@ func (c *chatCmd) Run(a *app) error {
 	defer closeLog()
 	engine, ws, err := assemble(parts{
 		cfg: cfg, roots: []workspace.Root{{Dir: dir}}, file: loaded.File,
-		approver: talk.Approver(), notice: talk.Notice, log: log, redact: a.redact, env: a.env,
+		approver: talk.Approver(), asks: "terminal", notice: talk.Notice, log: log, redact: a.redact, env: a.env,
 	})
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func chatLedger(ctx context.Context, state, dir string, screen *term.Renderer) e
 	var rows [][]string
 	for i := range commands {
 		row := commandRow(&commands[i])
-		rows = append(rows, []string{row[0], row[1][len("01-02 "):], row[3], row[4], row[5]})
+		rows = append(rows, []string{row[0], row[1], row[3], row[4], row[5]})
 	}
 	if len(rows) == 0 {
 		screen.Notice("nothing was done here yet")

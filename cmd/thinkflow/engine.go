@@ -25,6 +25,7 @@ type parts struct {
 	file     string // the user's configuration file: protected
 	editor   agent.Editor
 	approver agent.Approver
+	asks     string // where the approver asks: editor, terminal, http
 	notice   func(string)
 	log      *slog.Logger
 	redact   *redact.Redactor
@@ -70,7 +71,7 @@ func assemble(p parts) (*agent.Engine, *workspace.Workspace, error) {
 		Shell:  shell(&p.cfg, state),
 		Redact: safe,
 		Tracer: tracer,
-		Editor: p.editor, Approver: p.approver, Notice: p.notice, Log: p.log,
+		Editor: p.editor, Approver: p.approver, Asks: p.asks, Notice: p.notice, Log: p.log,
 	})
 	return engine, ws, nil
 }

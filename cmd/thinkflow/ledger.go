@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,9 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"thinkflow/agent"
 	"thinkflow/internal/term"
 	"thinkflow/ledger"
 )
@@ -73,6 +72,21 @@ func (f *ledgerFlags) open(a *app) (*ledger.Ledger, error) {
 	return led, nil
 }
 
+// need is open for who asks for something that must be there.
+func (f *ledgerFlags) need(a *app) (*ledger.Ledger, error) {
+	quiet := *f
+	quiet.JSON = true
+	led, err := quiet.open(a)
+	if led == nil && err == nil {
+		dir, derr := folder(f.Dir)
+		if derr != nil {
+			return nil, derr
+		}
+		return nil, fmt.Errorf("nothing was done in %s yet, so it has no ledger; -C names another folder", dir)
+	}
+	return led, err
+}
+
 func printJSON(a *app, v any) error {
 	enc := json.NewEncoder(a.stdout)
 	enc.SetEscapeHTML(false)
@@ -112,16 +126,40 @@ func (c *ledgerListCmd) Run(a *app) error {
 		}
 		return nil
 	}
-	var rows [][]string
-	for i := range commands {
-		rows = append(rows, commandRow(&commands[i]))
-	}
 	screen, done := a.screen()
 	defer done()
-	screen.Table([]string{"no", "time", "run/turn/id", "status", "lines", "command"}, rows)
+	return listByRun(a.ctx, led, screen, commands)
+}
+
+// listByRun writes commands under the runs that they belong to.
+func listByRun(ctx context.Context, led *ledger.Ledger, screen *term.Renderer, commands []ledger.Command) error {
+	if len(commands) == 0 {
+		screen.Dim("no commands")
+		return nil
+	}
+	for len(commands) > 0 {
+		id, n := commands[0].Run, 1
+		for n < len(commands) && commands[n].Run == id {
+			n++
+		}
+		run, err := led.FindRun(ctx, id)
+		if err != nil {
+			return err
+		}
+		task, _, _ := strings.Cut(run.Task, "\n")
+		rows := [][]string{{run.ID, run.Started.Local().Format("2006-01-02 15:04"), run.State, task}}
+		screen.Table(nil, rows)
+		rows = nil
+		for i := range commands[:n] {
+			rows = append(rows, append([]string{" "}, commandRow(&commands[i])...))
+		}
+		screen.Table([]string{" ", "no", "time", "turn/id", "status", "lines", "command"}, rows)
+		commands = commands[n:]
+	}
 	return nil
 }
 
+// commandRow is number, time, place in the run, status, lines and the command.
 func commandRow(c *ledger.Command) []string {
 	what := strings.TrimPrefix(c.Tool, "tf-") + " " + c.Path
 	if c.Dest != "" {
@@ -129,14 +167,20 @@ func commandRow(c *ledger.Command) []string {
 	}
 	if c.Cmd != "" {
 		what += c.Cmd
+	} else if c.Path == "" && c.Summary != "" {
+		what += c.Summary
 	}
 	if c.Code != "" {
 		what += " (" + strings.ReplaceAll(c.Code, "_", " ") + ")"
 	}
-	return []string{
-		strconv.FormatInt(c.N, 10), c.IntentAt.Local().Format("01-02 15:04:05"),
-		fmt.Sprintf("%s/%d/%d", c.Run, c.Turn, c.ID), string(c.Status), counts(c.Added, c.Removed), what,
+	place := fmt.Sprintf("%d/%d", c.Turn, c.ID)
+	switch first, _, part := strings.Cut(c.Channel, "."); {
+	case c.Turn == 0 && part: // what a person did: an undo, an acceptance
+		place = first
+	case c.Channel != "text":
+		place = fmt.Sprintf("%d/%s/%d", c.Turn, c.Channel, c.ID)
 	}
+	return []string{strconv.FormatInt(c.N, 10), c.IntentAt.Local().Format("15:04:05"), place, string(c.Status), counts(c.Added, c.Removed), what}
 }
 
 func counts(added, removed int) string {
@@ -148,84 +192,6 @@ func counts(added, removed int) string {
 		s = append(s, "−"+strconv.Itoa(removed))
 	}
 	return strings.Join(s, " ")
-}
-
-type ledgerShowCmd struct {
-	ledgerFlags
-	Ref string `arg:"" optional:"" default:"last" help:"Number, RUN/TURN/ID, or last."`
-}
-
-func (c *ledgerShowCmd) Run(a *app) error {
-	led, err := c.open(a)
-	if led == nil {
-		return err
-	}
-	defer led.Close() //nolint:errcheck // read only
-	d, err := led.Show(a.ctx, c.Ref)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		content, err := agent.DecodeContent(d.ContentText)
-		if err != nil {
-			return err
-		}
-		return printJSON(a, struct {
-			ledger.Detail
-			Body agent.Content `json:"content"`
-		}{d, content})
-	}
-	screen, done := a.screen()
-	defer done()
-	var rows [][]string
-	row := func(name, value string) {
-		if value != "" {
-			rows = append(rows, []string{name, value})
-		}
-	}
-	row("key", d.Key.String())
-	row("command", d.Tool)
-	row("path", d.Path)
-	row("dest", d.Dest)
-	row("shell", d.Cmd)
-	row("status", string(d.Status))
-	if d.Recovered {
-		row("", "found by looking, after a crash")
-	}
-	row("code", d.Code)
-	for i, l := range strings.Split(d.Error, "\n") {
-		row([]string{"error", ""}[min(i, 1)], l)
-	}
-	row("lines", counts(d.Added, d.Removed))
-	row("matched by", d.Rung)
-	row("way", strings.TrimSuffix(string(d.Flow)+", "+string(d.Via), ", "))
-	row("notes", strings.Join(d.Notes, "; "))
-	row("before", d.BeforeHash)
-	row("after", d.AfterHash)
-	if d.ExitCode != nil {
-		row("exit code", strconv.Itoa(*d.ExitCode))
-	}
-	row("intent", d.IntentAt.Local().Format(time.RFC3339Nano))
-	if d.OutcomeAt != nil {
-		row("outcome", d.OutcomeAt.Local().Format(time.RFC3339Nano))
-	}
-	if d.Injected != nil {
-		row("told", d.Injected.Local().Format(time.RFC3339Nano))
-	}
-	screen.Table(nil, rows)
-	for _, part := range []struct{ name, text string }{{"content", contentText(d.ContentText)}, {"stdout", d.Stdout}, {"stderr", d.Stderr}} {
-		if part.text != "" {
-			screen.Dim("\n" + part.name)
-			screen.Block(part.text)
-		}
-	}
-	screen.Dim("events")
-	rows = nil
-	for _, e := range d.Events {
-		rows = append(rows, []string{"  " + strconv.FormatInt(e.Row, 10), e.Time.Local().Format("15:04:05.000"), e.Type, e.Hash[:min(16, len(e.Hash))]})
-	}
-	screen.Table(nil, rows)
-	return nil
 }
 
 type ledgerRunsCmd struct {
@@ -262,25 +228,6 @@ func (c *ledgerRunsCmd) Run(a *app) error {
 	}
 	screen, done := a.screen()
 	defer done()
-	screen.Table([]string{"run", "started", "state", "turns", "commands", "task"}, rows)
-	return nil
-}
-
-type ledgerVerifyCmd struct{ ledgerFlags }
-
-func (c *ledgerVerifyCmd) Run(a *app) error {
-	led, err := c.open(a)
-	if led == nil {
-		return err
-	}
-	defer led.Close() //nolint:errcheck // read only
-	rows, err := led.Verify(a.ctx)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return printJSON(a, map[string]int64{"rows": rows})
-	}
-	fmt.Fprintf(a.stdout, "%s: %d rows, the chain is whole\n", led.Path(), rows)
+	screen.Table([]string{"run", "started", "state", "turns", "cmds", "task"}, rows)
 	return nil
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -15,7 +13,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"thinkflow/agent"
-	"thinkflow/internal/redact"
 	"thinkflow/internal/report"
 	"thinkflow/ledger"
 )
@@ -30,8 +27,8 @@ func (c *ledgerDiffCmd) Run(a *app) error {
 	if c.Ref == "" && c.Only == "" {
 		c.Ref = ledger.Last
 	}
-	led, err := c.open(a)
-	if led == nil {
+	led, err := c.need(a)
+	if err != nil {
 		return err
 	}
 	defer led.Close() //nolint:errcheck // read only
@@ -142,8 +139,8 @@ func (c *ledgerStatsCmd) Run(a *app) error {
 	if c.JSON {
 		return printJSON(a, &s)
 	}
-	var rows [][]string
-	add := func(name, value string) { rows = append(rows, []string{name, value}) }
+	var rows [][2]string
+	add := func(name, value string) { rows = append(rows, [2]string{name, value}) }
 	add("runs", counted(s.Runs, s.States))
 	add("commands", counted(s.Commands, s.Statuses))
 	add("tools", counted(0, s.Tools))
@@ -158,10 +155,11 @@ func (c *ledgerStatsCmd) Run(a *app) error {
 	if u.Cost > 0 {
 		add("cost", strconv.FormatFloat(u.Cost, 'f', 4, 64))
 	}
-	add("file", fmt.Sprintf("%s, %s", humanize.IBytes(uint64(s.Bytes)), led.Path()))
+	add("size", humanize.IBytes(uint64(s.Bytes)))
+	add("file", led.Path())
 	screen, done := a.screen()
 	defer done()
-	screen.Table(nil, rows)
+	screen.Fields(rows)
 	return nil
 }
 
@@ -257,125 +255,6 @@ func parseAge(s string) (time.Duration, error) {
 		return 0, usagef("--older %s: give an age such as 30d or 12h", s)
 	}
 	return d, nil
-}
-
-type ledgerExportCmd struct {
-	ledgerFlags
-	Only   string `name:"run" placeholder:"ID" help:"Only this run: id, the beginning of one, or last."`
-	Out    string `short:"o" placeholder:"FILE" help:"File instead of stdout."`
-	Events bool   `help:"The rows of the hash chain as well."`
-}
-
-// Run writes one JSON object a line: runs, each followed by its commands with
-// their content. Secrets are taken out; texts of files that may hold some stay
-// away altogether.
-func (c *ledgerExportCmd) Run(a *app) error {
-	loaded, err := a.load(&c.settings, nil, nil)
-	if err != nil {
-		return err
-	}
-	led, err := c.open(a)
-	if led == nil {
-		return err
-	}
-	defer led.Close() //nolint:errcheck // read only
-	secrets := redactor(a, loaded)
-	out := io.Writer(a.stdout)
-	if c.Out != "" {
-		f, err := os.OpenFile(c.Out, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-		if err != nil {
-			return err
-		}
-		defer f.Close() //nolint:errcheck // Flush tells
-		out = f
-	}
-	w := bufio.NewWriter(out)
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	write := func(kind string, v any) error {
-		clean, err := redactJSON(secrets, v)
-		if err != nil {
-			return err
-		}
-		return enc.Encode(map[string]any{kind: clean})
-	}
-	var runs []ledger.Run
-	if c.Only != "" {
-		run, err := led.FindRun(a.ctx, c.Only)
-		if err != nil {
-			return err
-		}
-		runs = []ledger.Run{run}
-	} else if runs, err = led.Runs(a.ctx, ledger.RunFilter{}); err != nil {
-		return err
-	}
-	for _, run := range slices.Backward(runs) {
-		if err := write("run", run); err != nil {
-			return err
-		}
-		commands, err := led.List(a.ctx, ledger.Filter{Run: run.ID})
-		if err != nil {
-			return err
-		}
-		for i := range commands {
-			content, err := report.ContentOf(a.ctx, led, &commands[i])
-			if err != nil {
-				return err
-			}
-			if err := write("command", exported{commands[i], content}); err != nil {
-				return err
-			}
-		}
-		if !c.Events {
-			continue
-		}
-		events, err := led.Events(a.ctx, ledger.EventFilter{Run: run.ID})
-		if err != nil {
-			return err
-		}
-		for _, e := range events {
-			if err := write("event", e); err != nil {
-				return err
-			}
-		}
-	}
-	return w.Flush()
-}
-
-type exported struct {
-	ledger.Command
-	Body agent.Content `json:"content"`
-}
-
-// redactJSON is v as plain JSON values whose texts hold no secrets.
-func redactJSON(r *redact.Redactor, v any) (any, error) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	var plain any
-	dec := json.NewDecoder(strings.NewReader(string(raw)))
-	dec.UseNumber()
-	if err := dec.Decode(&plain); err != nil {
-		return nil, err
-	}
-	return redactValue(r, plain), nil
-}
-
-func redactValue(r *redact.Redactor, v any) any {
-	switch v := v.(type) {
-	case string:
-		return r.String(v)
-	case []any:
-		for i := range v {
-			v[i] = redactValue(r, v[i])
-		}
-	case map[string]any:
-		for k, x := range v {
-			v[k] = redactValue(r, x)
-		}
-	}
-	return v
 }
 
 // contentText is the content of a command for people.

@@ -23,8 +23,8 @@ func (c *ledgerUndoCmd) Run(a *app) error {
 	if (c.Ref == "") == (c.Only == "") {
 		return usagef("say what is to be undone: a command, or --run ID")
 	}
-	led, err := c.open(a)
-	if led == nil {
+	led, err := c.need(a)
+	if err != nil {
 		return err
 	}
 	sel := agent.Selection{By: "command line", Preview: c.DryRun}
@@ -60,11 +60,13 @@ func (c *ledgerUndoCmd) Run(a *app) error {
 	}
 	res, err := engine.Undo(a.ctx, sel)
 	err = errors.Join(err, engine.Close())
-	if c.JSON {
+	switch {
+	case c.JSON && err != nil && len(res.Commands)+len(res.Problems) == 0: // the error says it
+	case c.JSON:
 		if perr := printJSON(a, res); perr != nil {
 			return perr
 		}
-	} else {
+	default:
 		for _, e := range res.Effects {
 			fmt.Fprintf(a.stdout, "would %s %s\n", term.Visible(e.Kind), term.VisibleName(e.Path))
 		}

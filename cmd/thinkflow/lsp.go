@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 
+	"thinkflow/agent"
 	"thinkflow/internal/config"
 	"thinkflow/lsp"
 )
@@ -67,15 +68,22 @@ func (c *lspCmd) backend(a *app, s lsp.Setup) (*lsp.Backend, error) {
 	}
 	engine, ws, err := assemble(parts{
 		cfg: loaded.Config, roots: s.Roots, file: loaded.File,
-		editor: s.Editor, approver: s.Approver, notice: s.Notice, log: s.Log, redact: a.redact, env: a.env,
+		editor: s.Editor, approver: s.Approver, asks: "editor", notice: s.Notice, log: s.Log, redact: a.redact, env: a.env,
 	})
 	if err != nil {
 		return nil, err
 	}
+	told := &lspNotices{}
+	told.set(a, &loaded.Config, s.Log)
 	var mu sync.Mutex // guards last
 	last := s.Settings
 	return &lsp.Backend{
-		Engine: engine, Documents: ws, Settled: engine.Settled, Close: engine.Close,
+		Engine: engine, Documents: ws, Settled: engine.Settled, Notify: told.event,
+		Close: func() error {
+			err := engine.Close()
+			told.wait()
+			return err
+		},
 		Configure: func(raw json.RawMessage) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -88,8 +96,40 @@ func (c *lspCmd) backend(a *app, s lsp.Setup) (*lsp.Backend, error) {
 				s.Notice("ThinkFlow settings: " + err.Error())
 				return err
 			}
+			told.set(a, &loaded.Config, s.Log)
 			engine.Configure(loaded.Config, newModel(&loaded.Config, s.Log))
 			return nil
 		},
 	}, nil
+}
+
+// lspNotices runs the user's hook for the runs of an editor, as it is configured
+// at the moment. What the editor itself shows is package lsp's.
+type lspNotices struct {
+	mu    sync.Mutex // guards all below
+	tell  func(agent.Event)
+	waits []func()
+}
+
+func (n *lspNotices) set(a *app, c *config.Config, log *slog.Logger) {
+	tell, wait := a.notifying(c, log, false, func(agent.Event) {})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tell, n.waits = tell, append(n.waits, wait)
+}
+
+func (n *lspNotices) event(ev agent.Event) {
+	n.mu.Lock()
+	tell := n.tell
+	n.mu.Unlock()
+	tell(ev)
+}
+
+// wait waits for hooks that still run, each of which has ten seconds.
+func (n *lspNotices) wait() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, wait := range n.waits {
+		wait()
+	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -24,12 +23,9 @@ func (c *reportCmd) Run(a *app) error {
 		return err
 	}
 	f := ledgerFlags{settings: c.settings, Dir: c.Dir}
-	led, err := f.open(a)
+	led, err := f.need(a)
 	if err != nil {
 		return err
-	}
-	if led == nil {
-		return errors.New("there is no run to report on")
 	}
 	defer led.Close() //nolint:errcheck // read only
 	run, err := report.Load(a.ctx, led, c.Which)

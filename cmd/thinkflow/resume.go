@@ -107,7 +107,7 @@ func (c *approveCmd) find(a *app) (run, id string, err error) {
 }
 
 func (c *approveCmd) waiting(a *app) ([]agent.WaitingApproval, error) {
-	f := ledgerFlags{settings: c.settings, Dir: c.Dir, JSON: c.JSON}
+	f := ledgerFlags{settings: c.settings, Dir: c.Dir, JSON: true}
 	led, err := f.open(a)
 	if led == nil {
 		return nil, err
@@ -169,10 +169,10 @@ func (c *sessionsCmd) Run(a *app) error {
 	var rows [][]string
 	for _, s := range list {
 		task, _, _ := strings.Cut(s.Task, "\n")
-		rows = append(rows, []string{s.ID, s.Last.Local().Format("2006-01-02 15:04"), strconv.Itoa(s.Runs), s.LastRun, s.State, task})
+		rows = append(rows, []string{s.ID, s.Last.Local().Format("2006-01-02 15:04"), strconv.Itoa(s.Runs), s.State, task})
 	}
 	screen, done := a.screen()
 	defer done()
-	screen.Table([]string{"session", "last", "runs", "last run", "state", "task"}, rows)
+	screen.Table([]string{"session", "last", "runs", "state", "task"}, rows)
 	return nil
 }

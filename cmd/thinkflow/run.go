@@ -113,7 +113,7 @@ func (a *app) work(j job) error {
 	defer closeLog()
 	engine, _, err := assemble(parts{
 		cfg: j.cfg, roots: []workspace.Root{{Dir: j.dir}}, file: j.file,
-		approver: out.approver, notice: out.notice, log: log, redact: a.redact, env: a.env,
+		approver: out.approver, asks: "terminal", notice: out.notice, log: log, redact: a.redact, env: a.env,
 	})
 	if err != nil {
 		return err

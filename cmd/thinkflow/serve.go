@@ -63,7 +63,7 @@ func (c *serveCmd) Run(a *app) error {
 	defer closeLog()
 	late := &lateApprover{}
 	engine, _, err := assemble(parts{
-		cfg: loaded.Config, roots: []workspace.Root{{Dir: dir}}, file: loaded.File, approver: late, log: log, redact: a.redact,
+		cfg: loaded.Config, roots: []workspace.Root{{Dir: dir}}, file: loaded.File, approver: late, asks: "http", log: log, redact: a.redact,
 		notice: func(s string) { fmt.Fprintln(a.stderr, "thinkflow: "+term.Visible(s)) },
 	})
 	if err != nil {

@@ -30,6 +30,7 @@ type Engine interface {
 	Session(ctx context.Context, id string) (agent.SessionDetail, error)
 	Changes(ctx context.Context, sel agent.Selection) (agent.Changes, error)
 	Undo(ctx context.Context, sel agent.Selection) (agent.Reviewed, error)
+	EndSession(id string)
 }
 
 // Files finds files by name, for @file: *workspace.Workspace.

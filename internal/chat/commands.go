@@ -246,6 +246,7 @@ func (m *model) showUsage(string) tea.Cmd {
 }
 
 func (m *model) clear(string) tea.Cmd {
+	m.o.Engine.EndSession(m.session) // what it left running in the background ends
 	m.session, m.runs, m.unfinished, m.total, m.tasks = agent.NewID(), nil, "", agent.Usage{}, 0
 	m.pastes = pastes{}
 	m.change(agent.SessionSettings{Model: m.settings.Model, Mode: m.settings.Mode})

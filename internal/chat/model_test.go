@@ -97,6 +97,8 @@ func (f *fake) Undo(_ context.Context, s agent.Selection) (agent.Reviewed, error
 	return agent.Reviewed{Files: []string{"a"}}, nil
 }
 
+func (f *fake) EndSession(string) { f.calls = append(f.calls, "end session") }
+
 func (f *fake) Glob(_ context.Context, r workspace.GlobRequest) (workspace.ListResult, error) {
 	var out workspace.ListResult
 	for _, p := range []string{"main.go", "src/main_test.go", "go.mod"} {
@@ -284,7 +286,7 @@ func TestWhatIsEntered(t *testing.T) {
 			b.end(agent.StateDone)
 			b.keys("/clear<enter>")
 			assert.NotEqual(b.t, s, b.m.session)
-		}, []string{"run a"}},
+		}, []string{"run a", "end session"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

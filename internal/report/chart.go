@@ -115,16 +115,47 @@ func chart(r *Run) template.HTML {
 		fmt.Fprintf(&b, `<line class="rule" x1="%g" y1="%g" x2="%g" y2="%g"/>`, chartLeft, place[l]+laneHeight, chartWidth-chartRight, place[l]+laneHeight)
 	}
 	drawTicks(&b, a, r, bottom)
-	for _, s := range r.Spans {
-		x := a.x(s.Start)
-		w := math.Max(a.x(s.End)-x, leastBar)
-		x = math.Min(x, chartWidth-chartRight-w)
-		fmt.Fprintf(&b, `<rect class="%s" x="%.1f" y="%g" width="%.1f" height="%g" rx="2"><title>%s (%s, after %s)</title></rect>`,
-			s.Kind, x, place[s.Lane]+(laneHeight-barHeight)/2, w, barHeight,
-			template.HTMLEscapeString(s.Title), human(s.End.Sub(s.Start)), human(s.Start.Sub(r.Info.Started)))
+	for _, m := range marks(a, r.Spans) {
+		title := fmt.Sprintf("%s (%s, after %s)", m.s.Title, human(m.s.End.Sub(m.s.Start)), human(m.s.Start.Sub(r.Info.Started)))
+		if m.more > 0 {
+			title += fmt.Sprintf(" and %d more", m.more)
+		}
+		fmt.Fprintf(&b, `<rect class="%s" x="%.1f" y="%g" width="%.1f" height="%g" rx="2"><title>%s</title></rect>`,
+			m.s.Kind, m.x, place[m.s.Lane]+(laneHeight-barHeight)/2, m.w, barHeight, template.HTMLEscapeString(title))
 	}
 	b.WriteString(`</svg>`)
 	return template.HTML(b.String()) //nolint:gosec // every text was escaped
+}
+
+// mark is what is drawn of a span, or of several that would cover each other.
+type mark struct {
+	s    Span
+	x, w float64
+	more int
+}
+
+// maxMarks is how many spans are drawn one by one.
+const maxMarks = 600
+
+// marks places the spans. Of very many, those of a kind that lie on each other
+// become one.
+func marks(a *axis, spans []Span) []mark {
+	var out []mark
+	last := map[string]int{} // by lane and kind: place in out
+	for _, s := range spans {
+		x := a.x(s.Start)
+		w := math.Max(a.x(s.End)-x, leastBar)
+		x = math.Min(x, chartWidth-chartRight-w)
+		key := fmt.Sprint(s.Lane, s.Kind)
+		if i, ok := last[key]; ok && len(spans) > maxMarks && x < out[i].x+out[i].w {
+			out[i].w = math.Max(out[i].w, x+w-out[i].x)
+			out[i].more++
+			continue
+		}
+		last[key] = len(out)
+		out = append(out, mark{s: s, x: x, w: w})
+	}
+	return out
 }
 
 // usedLanes are those with something in them.

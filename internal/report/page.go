@@ -10,6 +10,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"thinkflow/internal/redact"
 	"thinkflow/ledger"
 )
 
@@ -19,22 +20,24 @@ var pageText string
 // page is parsed once per Write: it is small.
 func page() (*template.Template, error) {
 	return template.New("page").Funcs(template.FuncMap{
-		"human":  human,
-		"comma":  func(n int) string { return humanize.Comma(int64(n)) },
-		"micros": func(us int64) string { return human(time.Duration(us) * time.Microsecond) },
-		"when":   func(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") },
-		"lines":  diffLines,
-		"status": func(s ledger.Status) string { return strings.ReplaceAll(string(s), "_", " ") },
-		"mark":   mark,
-		"sub":    func(a, b time.Time) time.Duration { return a.Sub(b) },
-		"cost":   func(c float64) string { return fmt.Sprintf("%.4f", c) },
-		"first":  func(s string) string { s, _, _ = strings.Cut(s, "\n"); return s },
+		"human":    human,
+		"comma":    func(n int) string { return humanize.Comma(int64(n)) },
+		"micros":   func(us int64) string { return human(time.Duration(us) * time.Microsecond) },
+		"when":     func(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") },
+		"lines":    diffLines,
+		"outlines": outputLines,
+		"status":   func(s ledger.Status) string { return strings.ReplaceAll(string(s), "_", " ") },
+		"mark":     sign,
+		"sub":      func(a, b time.Time) time.Duration { return a.Sub(b) },
+		"cost":     func(c float64) string { return fmt.Sprintf("%.4f", c) },
+		"asked":    askedText,
+		"first":    func(s string) string { s, _, _ = strings.Cut(s, "\n"); return s },
 	}).Parse(pageText)
 }
 
 // Write writes the page; clean takes secrets out of every text.
 func Write(w io.Writer, r *Run, clean func(string) string) error {
-	r.clean(clean)
+	r.clean(func(s string) string { return redact.Visible(clean(s)) })
 	t, err := page()
 	if err != nil {
 		return err
@@ -66,7 +69,7 @@ func (r *Run) counts() []count {
 	return out
 }
 
-// clean takes secrets out of every text that the page shows.
+// clean takes secrets out of every text that the page shows, and arranges them.
 func (r *Run) clean(f func(string) string) {
 	for _, s := range []*string{&r.Info.Task, &r.Info.Model, &r.Info.Dir, &r.Text, &r.Reason} {
 		*s = f(*s)
@@ -77,18 +80,33 @@ func (r *Run) clean(f func(string) string) {
 	for i := range r.Spans {
 		r.Spans[i].Title = f(r.Spans[i].Title)
 	}
-	for _, list := range [][]Command{r.Commands, r.Failures} {
-		for i := range list {
-			c := &list[i]
-			c.Args = []byte(f(string(c.Args)))
-			for _, s := range []*string{&c.Path, &c.Dest, &c.Cmd, &c.Error, &c.Stdout, &c.Stderr, &c.Diff} {
-				*s = f(*s)
-			}
-			if c.Secret {
-				c.Diff = ""
-			}
+	for i := range r.Commands {
+		c := &r.Commands[i]
+		c.Args = []byte(f(string(c.Args)))
+		for _, s := range []*string{&c.Path, &c.Dest, &c.Cmd, &c.Error, &c.Stdout, &c.Stderr, &c.Diff, &c.Summary, &c.Channel, &c.Tool} {
+			*s = f(*s)
+		}
+		for j := range c.Notes {
+			c.Notes[j] = f(c.Notes[j])
+		}
+		if c.Secret {
+			c.Diff = ""
 		}
 	}
+	r.group()
+}
+
+// askedText is a question and its answer in a few words.
+func askedText(a Asked) string {
+	s := "asked (" + a.Action + "): "
+	if a.Decision == "" {
+		return s + "no answer so far"
+	}
+	s += a.Decision
+	if a.By != "" {
+		s += ", by " + a.By
+	}
+	return s
 }
 
 // diffLine is one line of a diff with its class.
@@ -120,7 +138,17 @@ func diffLines(diff string) []diffLine {
 	return out
 }
 
-func mark(s ledger.Status) string {
+// outputLines are the lines of an output, bounded.
+func outputLines(s string) []string {
+	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+	if more := len(lines) - maxDiffLines; more > 0 {
+		half := maxDiffLines / 2
+		lines = append(append(lines[:half:half], fmt.Sprintf("… %d lines left out", more)), lines[len(lines)-half:]...)
+	}
+	return lines
+}
+
+func sign(s ledger.Status) string {
 	switch s {
 	case ledger.StatusApplied:
 		return "✓"

@@ -20,6 +20,7 @@ type Run struct {
 	Turns    []Turn
 	Spans    []Span
 	Commands []Command
+	Groups   []Group // the commands by turn
 	Failures []Command
 	Text     string // the last turn's visible text
 	Reason   string
@@ -31,11 +32,20 @@ type Turn struct {
 	Start, End time.Time
 	First      time.Time // first piece of the answer; zero = none came
 	In, Out    int       // tokens
+	Cost       float64
 	Commands   int
 	Failed     int
 	Tools      int
 	Restarts   int
 	Text       string
+}
+
+// Group is the commands of one turn, with what the model said in it. Turn 0 holds
+// what people did: undos, acceptances.
+type Group struct {
+	Turn     int
+	Text     string
+	Commands []Command
 }
 
 // Lane is where a span is drawn.
@@ -63,7 +73,13 @@ type Command struct {
 	ledger.Command
 	Diff   string
 	Micros int64
+	Asked  []Asked
+	// Cut: its diff is left out, because the page would be too large.
+	Cut bool
 }
+
+// Asked is one question about a command, and its answer.
+type Asked struct{ Action, Decision, By string }
 
 // Name is the command without its prefix.
 func (c Command) Name() string { return strings.TrimPrefix(c.Tool, "tf-") }
@@ -77,15 +93,39 @@ func (c Command) What() string {
 	if c.Cmd != "" {
 		s = c.Cmd
 	}
+	if c.Abs == "" && c.Summary != "" && c.Flow == ledger.FlowNative && c.Cmd == "" || c.Tool == "grep" {
+		s = c.Summary
+	}
+	var task struct{ Task string }
+	if s == "" && json.Unmarshal(c.Args, &task) == nil {
+		s = task.Task
+	}
 	if s == "" && len(c.Args) > 0 {
 		s = string(c.Args)
 	}
 	return s
 }
 
-// Bad says that the command did not do what was asked.
+// Sub is the call of the sub-agent whose command it is; "" = none.
+func (c Command) Sub() string {
+	if first, _, ok := strings.Cut(c.Channel, "."); ok && strings.HasPrefix(first, "task") {
+		return "sub-agent " + strings.TrimPrefix(first, "task")
+	}
+	return ""
+}
+
+// Exit is the exit status of a shell command that did not succeed; 0 = it did,
+// or is none.
+func (c Command) Exit() int {
+	if c.ExitCode == nil {
+		return 0
+	}
+	return *c.ExitCode
+}
+
+// Bad says that the command did not do what was asked, or came to a bad end.
 func (c Command) Bad() bool {
-	return c.Status == ledger.StatusFailed || c.Status == ledger.StatusUncertain || c.Status == ledger.StatusRejected || c.Status == ledger.StatusRolledBack
+	return c.Exit() != 0 || c.Status == ledger.StatusFailed || c.Status == ledger.StatusUncertain || c.Status == ledger.StatusRejected || c.Status == ledger.StatusRolledBack
 }
 
 // Load reads a run: id, unique prefix of one, or "last".
@@ -126,17 +166,90 @@ func Load(ctx context.Context, led *ledger.Ledger, ref string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	asked, err := questions(ctx, led, info.ID)
+	if err != nil {
+		return nil, err
+	}
 	for i := range commands {
 		c := Command{Command: commands[i], Micros: b.micros[commands[i].Key]}
 		if c.Diff, err = DiffOf(ctx, led, &commands[i], diffs); err != nil {
 			return nil, err
 		}
+		c.Asked = asked[c.Key]
 		r.Commands = append(r.Commands, c)
-		if c.Bad() {
+	}
+	r.bound()
+	return r, nil
+}
+
+// Bounds of one page.
+const (
+	maxDiffBytes = 3 << 19 // of all diffs and outputs together
+	maxFailures  = 200     // repeated at the top
+)
+
+// bound leaves out the texts of the last commands of a run that has very many.
+func (r *Run) bound() {
+	left := maxDiffBytes
+	for i := range r.Commands {
+		c := &r.Commands[i]
+		n := len(c.Diff) + len(c.Stdout) + len(c.Stderr)
+		if n > left {
+			c.Diff, c.Stdout, c.Stderr, c.Cut = "", "", "", true
+			continue
+		}
+		left -= n
+	}
+}
+
+// group picks the failures, and puts the commands under their turns, in the
+// order in which the turns came.
+func (r *Run) group() {
+	r.Failures, r.Groups = nil, nil
+	for _, c := range r.Commands {
+		if c.Bad() && len(r.Failures) < maxFailures {
 			r.Failures = append(r.Failures, c)
 		}
 	}
-	return r, nil
+	at := map[int]int{}
+	for _, t := range r.Turns {
+		at[t.N] = len(r.Groups)
+		r.Groups = append(r.Groups, Group{Turn: t.N, Text: strings.TrimSpace(t.Text)})
+	}
+	for _, c := range r.Commands {
+		i, ok := at[c.Turn]
+		if !ok {
+			i = len(r.Groups)
+			at[c.Turn] = i
+			r.Groups = append(r.Groups, Group{Turn: c.Turn})
+		}
+		r.Groups[i].Commands = append(r.Groups[i].Commands, c)
+	}
+}
+
+// questions are what people were asked about commands, and what they said; of a
+// question that was asked again only the last answer counts.
+func questions(ctx context.Context, led *ledger.Ledger, run string) (map[ledger.Key][]Asked, error) {
+	rows, err := led.Events(ctx, ledger.EventFilter{Run: run, Type: ledger.EventApproval})
+	if err != nil {
+		return nil, err
+	}
+	out := map[ledger.Key][]Asked{}
+	for _, e := range rows {
+		var a struct {
+			ledger.Key
+			ledger.Approval
+		}
+		if json.Unmarshal(e.Body, &a) != nil {
+			continue // pruned
+		}
+		list := out[a.Key]
+		if n := len(list); n > 0 && list[n-1].Action == a.Action && list[n-1].Decision == "" {
+			list = list[:n-1]
+		}
+		out[a.Key] = append(list, Asked{a.Action, a.Decision, a.By})
+	}
+	return out, nil
 }
 
 // builder follows the events.
@@ -181,11 +294,17 @@ func (b *builder) add(ev *agent.Event) {
 		if b.turn != nil && ev.Usage != nil {
 			b.turn.In += ev.Usage.InputTokens - b.usage.InputTokens
 			b.turn.Out += ev.Usage.OutputTokens - b.usage.OutputTokens
+			b.turn.Cost += ev.Usage.Cost - b.usage.Cost
 			b.usage, b.r.Usage = *ev.Usage, *ev.Usage
 		}
 	case agent.ApprovalRequested:
 		b.asked = append(b.asked, asked{at, ev.Approval.Action + ": " + ev.Approval.Target})
-	case agent.RunSuspended, agent.RunCompleted, agent.RunFailed, agent.RunCancelled:
+	case agent.RunStarted: // it goes on: what it waited for was answered
+		b.answered(at)
+	case agent.RunSuspended:
+		b.endTurn(at)
+		b.turn = nil
+	case agent.RunCompleted, agent.RunFailed, agent.RunCancelled:
 		b.answered(at)
 		if ev.Result != nil {
 			b.r.Text = ev.Result.Text
@@ -202,7 +321,9 @@ func (b *builder) calls(ev *agent.Event, at time.Time) {
 	case ev.Type == agent.CommandStarted:
 		b.open[fmt.Sprint(c.Channel, c.ID)] = at
 	case ev.Type == agent.CommandCompleted, ev.Type == agent.CommandSkipped:
-		b.answered(at)
+		if c.Status != string(ledger.StatusStaged) { // that one goes on waiting
+			b.answered(at)
+		}
 		key := fmt.Sprint(c.Channel, c.ID)
 		// The span is that of the effect: the time before belongs to the stream.
 		start := at.Add(-time.Duration(c.Micros) * time.Microsecond)
@@ -213,6 +334,9 @@ func (b *builder) calls(ev *agent.Event, at time.Time) {
 			kind = "failed"
 		case ledger.StatusSkipped, ledger.StatusCancelled, ledger.StatusStaged, "":
 			kind = "skipped"
+		}
+		if c.ExitCode != nil && *c.ExitCode != 0 {
+			kind = "failed"
 		}
 		lane := LaneCommands
 		if c.Name == "tf-bash" || c.Name == "tf-read" {
@@ -277,6 +401,7 @@ func (b *builder) endTurn(at time.Time) {
 }
 
 func (b *builder) finish() {
+	b.answered(b.r.Ended) // nobody has said anything so far
 	b.endTurn(b.r.Ended)
 	slices.SortStableFunc(b.r.Spans, func(a, c Span) int { return a.Start.Compare(c.Start) })
 	if e := b.r.Info.Ended; e != nil && e.After(b.r.Ended) && b.r.Info.State != ledger.RunInterrupted {

@@ -206,6 +206,31 @@ func (r *Renderer) cellStyle(text string, st style) style {
 	return nil
 }
 
+// Fields writes names and values in two columns; a value that is too long goes
+// on below itself. A field without a name belongs to the one before.
+func (r *Renderer) Fields(rows [][2]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	in := 0
+	for _, row := range rows {
+		in = max(in, cells(VisibleName(row[0]))+2)
+	}
+	w := r.width()
+	if w > 0 {
+		w = max(20, w-in)
+	}
+	for _, row := range rows {
+		name := row[0]
+		for l := range strings.Lines(row[1] + "\n") {
+			for _, part := range wrapText(VisibleName(strings.TrimSuffix(l, "\n")), w) {
+				r.line(seg{pad(VisibleName(name), in), r.pal.dim}, seg{part, nil})
+				name = ""
+			}
+		}
+	}
+	r.s.flush()
+}
+
 // Block writes text as it is, indented, in full.
 func (r *Renderer) Block(text string) {
 	r.mu.Lock()

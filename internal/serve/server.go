@@ -203,6 +203,11 @@ func read(w http.ResponseWriter, r *http.Request, v any) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
+	if err == nil {
+		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("there is more behind the object")
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("the body is not as it should be: %w", err)
 	}

@@ -180,7 +180,7 @@ type Config struct {
 
 	Notify      string        `group:"Notifications" key:"notify" env:"THINKFLOW_NOTIFY" default:"off" enum:"off,bell,osc9,osc777" doc:"How a terminal is told that a long run ended or that one asks: a bell, or a desktop notification by OSC 9 or OSC 777."`
 	NotifyAfter time.Duration `key:"notify_after" env:"THINKFLOW_NOTIFY_AFTER" default:"10s" min:"0" doc:"A run that took less is not told of when it ends: somebody is looking."`
-	NotifyHook  string        `key:"notify_hook" env:"THINKFLOW_NOTIFY_HOOK" scope:"machine" doc:"Command line that is run when a run ends, is suspended or asks. It gets THINKFLOW_EVENT (done, failed, asks …), THINKFLOW_RUN, THINKFLOW_TASK and THINKFLOW_TEXT."`
+	NotifyHook  string        `key:"notify_hook" env:"THINKFLOW_NOTIFY_HOOK" scope:"machine" doc:"Command line that is run when a run ends (after notify_after), is suspended or asks: of a terminal, of thinkflow serve, and of an editor, whatever the editor itself shows. It gets THINKFLOW_EVENT (done, failed, asks …), THINKFLOW_RUN, THINKFLOW_TASK and THINKFLOW_TEXT."`
 
 	LogLevel  string    `group:"Logs and state" key:"log_level" env:"THINKFLOW_LOG_LEVEL" default:"warn" enum:"debug,info,warn,error" doc:"Least severity that is logged."`
 	LogFormat LogFormat `key:"log_format" env:"THINKFLOW_LOG_FORMAT" default:"auto" enum:"auto,text,json" doc:"Form of the log: auto is one JSON object a line in a log_file and text on standard error."`

@@ -67,10 +67,10 @@ func TestExtraTool(t *testing.T) {
 		probed   int32
 	}{
 		{name: "normal", settings: "allow = [\"tool:post\"]\n", says: "posted", rows: []row{{"native", "applied", ""}}, handled: 1},
-		{name: "nobody may allow it", says: "PERMISSION_DENIED", state: agent.StateRefused, rows: []row{{"native", "failed", "PERMISSION_DENIED"}}},
+		{name: "nobody may allow it", says: "PERMISSION_DENIED", state: agent.StateRefused, rows: []row{{"native", "rejected", "PERMISSION_DENIED"}}},
 		{name: "a person says yes", settings: "# approver\n", says: "posted", rows: []row{{"native", "applied", ""}}, handled: 1},
-		{name: "a rule forbids it", settings: "allow = [\"tool:*\"]\ndeny = [\"tool:post\"]\n", says: "PERMISSION_DENIED", rows: []row{{"native", "failed", "PERMISSION_DENIED"}}},
-		{name: "not in mode ask", settings: "allow = [\"tool:post\"]\nmode = \"ask\"\n", says: "PERMISSION_DENIED: not in mode ask", rows: []row{{"native", "failed", "PERMISSION_DENIED"}}},
+		{name: "a rule forbids it", settings: "allow = [\"tool:*\"]\ndeny = [\"tool:post\"]\n", says: "PERMISSION_DENIED", rows: []row{{"native", "rejected", "PERMISSION_DENIED"}}},
+		{name: "not in mode ask", settings: "allow = [\"tool:post\"]\nmode = \"ask\"\n", says: "PERMISSION_DENIED: not in mode ask", rows: []row{{"native", "rejected", "PERMISSION_DENIED"}}},
 		{name: "invalid", settings: "allow = [\"tool:post\"]\n", args: `{"txt":"x"}`, says: "INVALID_ARGUMENT", rows: []row{{"native", "failed", "INVALID_ARGUMENT"}}},
 		{name: "time-out, but done", settings: "allow = [\"tool:post\"]\n", post: &post{late: 1, verdict: registry.Succeeded}, says: "found it",
 			rows: []row{{"native", "applied", ""}}, handled: 1, probed: 1},

@@ -503,3 +503,26 @@ func TestAuditOfARun(t *testing.T) {
 	}
 	assert.Less(t, strings.Index(r.stdout, `"action":"steer"`), strings.Index(r.stdout, `"action":"cancel"`))
 }
+
+// TestAuditOfACancel: a command of the shell that is cut off in the middle, and
+// one that had not begun.
+func TestAuditOfACancel(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the command is for a POSIX shell")
+	}
+	a := newAuditor(t, "turn\ncall bash {\"command\":\"echo begun; sleep 600\"}\ncall bash {\"command\":\"echo second\"}\n", "allow=bash", "")
+	res, err := a.engine.Run(t.Context(), agent.RunRequest{Task: "x", Events: func(ev agent.Event) {
+		if ev.Type == agent.ToolOutput {
+			a.engine.Cancel(ev.Run)
+		}
+	}})
+	require.NoError(t, err)
+	require.Equal(t, agent.StateCancelled, res.State)
+	require.NoError(t, a.engine.Close())
+	a.run = res.Run
+	first, second := a.show("1/native/1"), a.show("1/native/2")
+	subset(t, "first", map[string]any{"cmd": "echo begun; sleep 600", "status": "uncertain", "code": "killed", "error": "*", "stdout": "begun\n", "injected": "*"}, first)
+	subset(t, "second", map[string]any{"cmd": "echo second", "status": "cancelled", "code": "cancelled", "error": "*", "injected": "*"}, second)
+	assert.Equal(t, "intent outcome injected", rows(first))
+	assert.Equal(t, "record injected", rows(second))
+}

@@ -126,7 +126,13 @@ func TestFaultMatrix(t *testing.T) {
 func faultRun(t *testing.T, protocol, script string) string {
 	t.Helper()
 	dir := t.TempDir()
-	r := newRig(t, dir, "protocol = \""+protocol+"\"\nretries = 2\nretry_cap = \"1s\"\nidle_timeout = \"400ms\"\nfirst_token_timeout = \"400ms\"\n", script)
+	// Where nothing hangs, a machine that is busy with something else must not look
+	// like a provider that stalls.
+	patience := "20s"
+	if strings.Contains(script, "hang") {
+		patience = "800ms"
+	}
+	r := newRig(t, dir, fmt.Sprintf("protocol = %q\nretries = 2\nretry_cap = \"1s\"\nidle_timeout = %q\nfirst_token_timeout = %q\n", protocol, patience, patience), script)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	var last agent.Event

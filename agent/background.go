@@ -75,7 +75,7 @@ func (r *run) startProcess(at ledger.Key, line string, g sandbox.Grants) (*proce
 		out: &boundedOutput{limit: r.cfg.BashOutput}, done: make(chan struct{}),
 	}
 	p.noted = func() { r.recordBackground(at, p) }
-	ownProcess(c.Cmd, p.out)
+	ownProcess(c.Cmd, p.out, r.e.held)
 	if err := c.Start(); err != nil {
 		cancel()
 		_, _ = c.Finish()

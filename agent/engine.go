@@ -76,6 +76,7 @@ type Engine struct {
 	redact   *redact.Redactor
 	shell    Shell
 	box      func() *sandbox.Sandbox
+	held     time.Duration // see leftHolds
 
 	openLedger func() (*ledger.Ledger, error)
 	hasLedger  bool
@@ -103,7 +104,7 @@ type Engine struct {
 func New(o Options) *Engine {
 	e := &Engine{
 		cfg: o.Config, model: o.Model, ws: o.Workspace.Overlay(), under: o.Workspace, review: newReviewer(), editor: o.Editor, approver: o.Approver, asks: o.Asks,
-		notice: o.Notice, trust: o.Trust, tracer: o.Tracer, log: o.Log, now: o.Now, extra: o.Tools, shell: o.Shell, rules: newRules(&o.Config),
+		notice: o.Notice, trust: o.Trust, tracer: o.Tracer, log: o.Log, now: o.Now, extra: o.Tools, shell: o.Shell, rules: newRules(&o.Config), held: leftHolds,
 		sessions: map[string]*session{}, runs: map[string]*run{},
 	}
 	if e.log == nil {

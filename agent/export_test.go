@@ -2,6 +2,7 @@ package agent
 
 import (
 	"sync"
+	"time"
 
 	"thinkflow/internal/sandbox"
 )
@@ -15,3 +16,6 @@ func (e *Engine) SlowSandbox(wait func()) {
 		return box()
 	}
 }
+
+// HoldOutput lets what a shell left behind hold its output open for so long.
+func (e *Engine) HoldOutput(d time.Duration) { e.held = d }

@@ -70,7 +70,7 @@ func (r *run) shellWith(at ledger.Key, line string, g sandbox.Grants, live func(
 		return res
 	}
 	out := &boundedOutput{limit: r.cfg.BashOutput, live: live}
-	killed := ownProcess(c.Cmd, out)
+	killed := ownProcess(c.Cmd, out, r.e.held)
 	err = c.Start()
 	if err == nil {
 		// Exec ends the command itself only until the shell has ended; what that
@@ -133,8 +133,9 @@ func (s *shellResult) overdue(run, own context.Context, limit time.Duration, fat
 }
 
 // ownProcess makes a command one that can be ended with all it started, and
-// gives it its output. The function tells whether it was ended by its context.
-func ownProcess(cmd *exec.Cmd, out io.Writer) (killed func() bool) {
+// gives it its output, which may stay open for as long as held when the shell has
+// gone. The function tells whether it was ended by its context.
+func ownProcess(cmd *exec.Cmd, out io.Writer, held time.Duration) (killed func() bool) {
 	var was atomic.Bool
 	cmd.Stdout, cmd.Stderr = out, out
 	ownGroup(cmd)
@@ -143,7 +144,7 @@ func ownProcess(cmd *exec.Cmd, out io.Writer) (killed func() bool) {
 		cmd.WaitDelay = killedHolds // exec reads it behind this
 		return killGroup(cmd)
 	}
-	cmd.WaitDelay = leftHolds
+	cmd.WaitDelay = held
 	return was.Load
 }
 

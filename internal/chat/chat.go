@@ -156,7 +156,7 @@ func (c *Chat) Run(ctx context.Context, o Options) (session string, err error) {
 // newModel makes the state at the beginning.
 func newModel(ctx context.Context, o Options, r *relay) *model {
 	m := &model{
-		o: o, ctx: ctx, relay: r, now: time.Now, cols: 80, rows: 24,
+		o: o, ctx: ctx, relay: r, now: time.Now, after: tea.Tick, cols: 80, rows: 24,
 		session: agent.NewID(), history: openHistory(o.History), pastes: pastes{},
 	}
 	m.screen = term.New(term.Options{

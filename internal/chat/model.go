@@ -21,6 +21,7 @@ type model struct {
 	ctx   context.Context // of the work; ends with the session
 	relay *relay
 	now   func() time.Time
+	after func(time.Duration, func(time.Time) tea.Msg) tea.Cmd // tea.Tick
 
 	cols, rows int
 	drawn      drawn
@@ -237,7 +238,7 @@ func (m *model) forward(e agent.Event) { m.relay.send(event(e)) }
 func (m *model) grows(p agent.Preview) { m.relay.send(preview{p.Path, p.Bytes}) }
 
 func (m *model) tick() tea.Cmd {
-	return tea.Tick(100*time.Millisecond, func(time.Time) tea.Msg { return tick{} })
+	return m.after(100*time.Millisecond, func(time.Time) tea.Msg { return tick{} })
 }
 
 // event shows one event of the run.

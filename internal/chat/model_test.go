@@ -128,12 +128,12 @@ func newBench(t *testing.T) *bench {
 		return nil
 	}, History: filepath.Join(t.TempDir(), "state", "h")}, &relay{})
 	b.m.now = func() time.Time { return b.clock }
+	b.m.after = func(time.Duration, func(time.Time) tea.Msg) tea.Cmd { return nil } // the test says when time passes
 	b.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 	return b
 }
 
-// send gives a message to the model and follows its commands, but for the
-// clock's.
+// send gives a message to the model and follows its commands.
 func (b *bench) send(msg tea.Msg) {
 	b.t.Helper()
 	_, cmd := b.m.Update(msg)
@@ -149,8 +149,8 @@ func (b *bench) follow(cmd tea.Cmd) {
 	var msg tea.Msg
 	select {
 	case msg = <-done:
-	case <-time.After(50 * time.Millisecond): // a clock's
-		return
+	case <-time.After(time.Minute):
+		b.t.Fatal("a command does not end")
 	}
 	switch msg := msg.(type) {
 	case nil, ended: // the test says when a run ends

@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"thinkflow/internal/config"
@@ -140,13 +139,6 @@ func (r *run) granted(class config.Class, hash string) (ApprovalEvent, Decision,
 		}
 	}
 	return ApprovalEvent{}, "", false
-}
-
-// mayBeGranted tells whether a person answered a question about this hash.
-func (r *run) mayBeGranted(hash string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.grants, func(g grant) bool { return g.Approval.Hash == hash })
 }
 
 // grant is an answer that was given while the run was suspended.

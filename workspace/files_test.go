@@ -167,13 +167,13 @@ func names(t *testing.T, dir string) []string {
 // A folder may not carry its files into a protected place unasked.
 func TestMoveProtected(t *testing.T) {
 	dir := tree(t, fileTree)
-	fill(t, dir, map[string]string{"keys/.env": "K=1\n", "priv/x.txt": "x\n"})
+	fill(t, dir, map[string]string{"keys/.env": "K=1\n", "priv/x.txt": "x\n", "nested/.git/config": "[core]\n", "outer/module/.git": "gitdir: ../../.git/modules/m\n"})
 	w := newSpace(t, dir, Options{Deny: []string{"/priv/**"}})
 	c, err := w.Plan(Op{Kind: OpMove, Path: "conf", Dest: ".github"})
 	if err != nil || !c.Dest.Protected {
 		t.Errorf("%+v, %v", c, err)
 	}
-	for path, code := range map[string]Code{"keys": CodeSecret, "priv": CodeDenied} {
+	for path, code := range map[string]Code{"keys": CodeSecret, "priv": CodeDenied, "nested": CodeForbidden, "outer": CodeForbidden} {
 		_, err := w.Plan(Op{Kind: OpMove, Path: path, Dest: "public"})
 		if r, ok := AsRefusal(err); !ok || r.Code != code {
 			t.Errorf("%s: %v, want %s", path, err, code)

@@ -240,6 +240,10 @@ func (w *Workspace) scanMove(c *Change) *Refusal {
 		}
 		from := Target{Root: c.Target.Root, Rel: c.Target.Rel + "/" + rel, IsDir: e.IsDir(), Exists: true}
 		to := Target{Root: c.Dest.Root, Rel: c.Dest.Rel + "/" + rel, IsDir: e.IsDir(), Exists: true}
+		if isForbiddenName(foldName(e.Name())) {
+			ref = refuse(CodeForbidden, c.Target.Display, "the folder holds version control metadata (%s), which is never touched; move its other files one by one", rel)
+			return fs.SkipAll
+		}
 		if rule, denied := w.denied(from, from.Rel); denied {
 			ref = refuse(CodeDenied, c.Target.Display, "the folder holds %s, which the configuration denies (%q)", rel, rule)
 			return fs.SkipAll
@@ -255,9 +259,6 @@ func (w *Workspace) scanMove(c *Change) *Refusal {
 			if to.Protected {
 				c.Dest.ProtectedRule = to.ProtectedRule
 			}
-		}
-		if e.IsDir() && isForbiddenName(foldName(e.Name())) {
-			return fs.SkipDir
 		}
 		return nil
 	})

@@ -41,19 +41,24 @@ END
 hang
 `
 
-func TestInterruptEndsTheRunAndSaysSo(t *testing.T) {
-	_, url := model(t, hanging)
-	dir := t.TempDir()
-	cmd, out := startProgram(t, home(t, "OPENAI_BASE_URL="+url, "THINKFLOW_MODEL=m"), "run", "x", "--dir", dir)
-	out.wait(t, `✓ write  whole.txt`)
-	require.NoError(t, cmd.Process.Signal(os.Interrupt))
-	err := cmd.Wait()
-	var exit *exec.ExitError
-	require.ErrorAs(t, err, &exit)
-	assert.Equal(t, exitCancelled, exit.ExitCode())
-	out.wait(t, `cancelled`)
-	assert.FileExists(t, filepath.Join(dir, "whole.txt"))
-	assert.NoFileExists(t, filepath.Join(dir, "torn.txt"))
+// A key, a supervisor and a terminal that closes end a run alike.
+func TestSignalEndsTheRunAndSaysSo(t *testing.T) {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) {
+			_, url := model(t, hanging)
+			dir := t.TempDir()
+			cmd, out := startProgram(t, home(t, "OPENAI_BASE_URL="+url, "THINKFLOW_MODEL=m"), "run", "x", "--dir", dir)
+			out.wait(t, `✓ write  whole.txt`)
+			require.NoError(t, cmd.Process.Signal(sig))
+			err := cmd.Wait()
+			var exit *exec.ExitError
+			require.ErrorAs(t, err, &exit)
+			assert.Equal(t, exitCancelled, exit.ExitCode())
+			out.wait(t, `cancelled`)
+			assert.FileExists(t, filepath.Join(dir, "whole.txt"))
+			assert.NoFileExists(t, filepath.Join(dir, "torn.txt"))
+		})
+	}
 }
 
 // TestKillLeavesWholeFilesAndALedgerThatSettles: kill -9 in the middle.

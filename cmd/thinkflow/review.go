@@ -28,13 +28,6 @@ type reviewCmd struct {
 	JSON   bool   `name:"json" help:"Print what waits as JSON."`
 }
 
-type undoCmd struct {
-	settings
-	What   string `arg:"" help:"A run (id, the beginning of one, or last), or one of its commands: RUN/turn/id, as ledger list shows it."`
-	Dir    string `short:"C" placeholder:"DIR" help:"Folder of the run (the current one)."`
-	DryRun bool   `name:"dry-run" help:"Show what would be done."`
-}
-
 // reviewing is an engine for review and undo: it works offline.
 func (a *app) reviewing(s *settings, dir string) (*agent.Engine, *workspace.Workspace, func(), error) {
 	loaded, err := a.load(s, nil, nil)
@@ -380,43 +373,4 @@ func modeOf(abs string) fs.FileMode {
 		return info.Mode()
 	}
 	return 0
-}
-
-func (c *undoCmd) Run(a *app) error {
-	engine, _, done, err := a.reviewing(&c.settings, c.Dir)
-	if err != nil {
-		return err
-	}
-	defer done()
-	sel := agent.Selection{Run: c.What, Preview: c.DryRun, By: "terminal"}
-	if strings.Contains(c.What, "/") {
-		sel.Run, sel.Command = "", c.What
-	}
-	res, err := engine.Undo(a.ctx, sel)
-	if err != nil {
-		return err
-	}
-	for _, f := range res.Effects {
-		line := f.Kind + " " + term.VisibleName(f.Path)
-		if f.Dest != "" {
-			line += " → " + term.VisibleName(f.Dest)
-		}
-		fmt.Fprintln(a.stdout, line)
-		if f.Diff != "" {
-			fmt.Fprint(a.stdout, term.Visible(f.Diff))
-		}
-	}
-	if !c.DryRun {
-		fmt.Fprintf(a.stdout, "%d commands undone, files: %s\n", len(res.Commands), strings.Join(visible(res.Files), ", "))
-		for _, k := range res.Undo {
-			fmt.Fprintf(a.stdout, "  to bring it back: thinkflow undo %s\n", k)
-		}
-	}
-	for _, p := range res.Problems {
-		fmt.Fprintln(a.stderr, "thinkflow: not undone: "+term.Visible(p.Path+": "+p.Reason))
-	}
-	if len(res.Problems) > 0 {
-		return exitError(exitFailed)
-	}
-	return nil
 }

@@ -44,6 +44,9 @@ func (t *turn) fail(o outcome, sig string) {
 
 // failWith is fail for an outcome that is already among those to be told.
 func (t *turn) failWith(o outcome, sig string) {
+	if o.code == codeLedger {
+		t.r.needsLedger.Store(true)
+	}
 	t.mu.Lock()
 	if t.failed == nil {
 		t.failed = &failure{o: o, signature: sig}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 
@@ -166,7 +167,7 @@ func (e *Engine) Keep(ctx context.Context, sel Selection) (Reviewed, error) {
 	if err == nil {
 		err = e.acceptDirs(ctx, &sel, &res)
 	}
-	return res, err
+	return res, errors.Join(err, e.flushDecision(ctx, &res))
 }
 
 // Undo takes changes back: by hunk or file as they stand, by command or run as
@@ -174,7 +175,8 @@ func (e *Engine) Keep(ctx context.Context, sel Selection) (Reviewed, error) {
 // rejected. An undo is recorded like any change and can be undone.
 func (e *Engine) Undo(ctx context.Context, sel Selection) (Reviewed, error) {
 	if sel.Command != "" || sel.Run != "" {
-		return e.undoRecorded(ctx, sel)
+		res, err := e.undoRecorded(ctx, sel)
+		return res, errors.Join(err, e.flushDecision(ctx, &res))
 	}
 	var res Reviewed
 	id := NewID()
@@ -190,7 +192,7 @@ func (e *Engine) Undo(ctx context.Context, sel Selection) (Reviewed, error) {
 		e.decided(g, "undo", sel.By)
 		return nil
 	})
-	return res, err
+	return res, errors.Join(err, e.flushDecision(ctx, &res))
 }
 
 // undoHunks changes the file so that the hunks are gone.

@@ -39,14 +39,15 @@ type run struct {
 	turnNo  atomic.Int32
 	over    atomic.Bool
 
-	traced     func(RunResult)
-	parent     *parent // of a sub-agent; nil = the user's own run
-	approvals  *approvals
-	persons    personClock
-	previews   *previewer
-	ledger     func() (*ledger.Ledger, error)
-	lastLedger func(time.Duration) (*ledger.Ledger, error)
-	journal    *journal
+	traced      func(RunResult)
+	parent      *parent // of a sub-agent; nil = the user's own run
+	approvals   *approvals
+	persons     personClock
+	previews    *previewer
+	ledger      func() (*ledger.Ledger, error)
+	lastLedger  func(time.Duration) (*ledger.Ledger, error)
+	journal     *journal
+	needsLedger atomic.Bool // a command could not be done for want of it
 
 	claimed    bool      // the run is in the ledger already: it is resumed
 	saved      []Message // what the stored checkpoints hold of the history
@@ -201,6 +202,9 @@ func (r *run) after(t *turn) *RunResult {
 	if r.ctx.Err() != nil {
 		res := r.endWith(context.Cause(r.ctx))
 		return &res
+	}
+	if err := r.unrecordable(); err != nil {
+		return ended(StateFailed, err.Error())
 	}
 	if r.refusedTwice() {
 		return ended(StateRefused, r.refusal)

@@ -83,6 +83,9 @@ func (r *run) openLedger() (*ledger.Ledger, error) {
 		r.journal.open(led, r.e.log)
 		return led, nil
 	}
+	if known, ferr := led.FindRun(r.ctx, r.id); ferr == nil && known.ID == r.id {
+		return nil, fmt.Errorf("a run with the id %q was there before; give another id, or none", r.id)
+	}
 	err = led.StartRun(ledger.Run{ID: r.id, Session: r.s.id, Task: r.task, Model: r.settings().Model, Dir: r.dir(), Started: r.started})
 	if err != nil {
 		return nil, err

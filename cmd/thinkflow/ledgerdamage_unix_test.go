@@ -149,11 +149,13 @@ func TestReadOnlyState(t *testing.T) {
 		}
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(state, 0); _ = os.Chmod(state, 0o700) })
-	_, url := model(t, oneWrite+"turn\ntext \"Well.\"\n")
+	played, url := model(t, oneWrite+"turn\ntext \"Well.\"\n")
 	dir := quickDir(t)
 	environ := home(t, "OPENAI_BASE_URL="+url, "THINKFLOW_MODEL=m", "THINKFLOW_STATE_DIR="+state)
 	cmd, out := startProgram(t, environ, "run", "x", "--dir", dir)
 	_ = cmd.Wait()
+	assert.Equal(t, exitFailed, cmd.ProcessState.ExitCode(), out.text())
+	assert.Len(t, played.Requests(), 1, "the model cannot mend it, so it is not asked again")
 	assert.Contains(t, out.text(), state)
 	assert.Regexp(t, "read-only|permission", out.text())
 	assert.Contains(t, out.text(), "THINKFLOW_STATE_DIR")

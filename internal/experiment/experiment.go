@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -207,7 +208,7 @@ func (o *Options) plan(ctx context.Context, rep *Report) ([]job, error) {
 	}
 	for _, a := range Ours() {
 		if wanted(a.Name) {
-			agents = append(agents, found{a, program{path: binary, version: firstLines(string(version)+"\n", 1)}})
+			agents = append(agents, found{a, program{path: binary, version: strings.TrimSpace(firstLines(string(version)+"\n", 1))}})
 		}
 	}
 	for _, a := range Peers() {

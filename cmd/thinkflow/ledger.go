@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,7 +65,11 @@ func (f *ledgerFlags) open(a *app) (*ledger.Ledger, error) {
 		return nil, err
 	}
 	for _, s := range led.Settled() {
-		fmt.Fprintf(a.stderr, "thinkflow: settled %s %s: %s (%s)\n", s.Tool, term.VisibleName(s.Path), s.Status, term.Visible(s.Reason))
+		what := s.Tool
+		if on := cmp.Or(s.Path, s.Cmd); on != "" {
+			what += " " + term.VisibleName(on)
+		}
+		fmt.Fprintf(a.stderr, "thinkflow: settled %s: %s (%s)\n", what, s.Status, term.Visible(s.Reason))
 	}
 	if notice := led.Notice(); notice != "" {
 		fmt.Fprintln(a.stderr, "thinkflow:", term.Visible(notice))

@@ -70,7 +70,11 @@ func (c *ledgerUndoCmd) Run(a *app) error {
 		for _, e := range res.Effects {
 			fmt.Fprintf(a.stdout, "would %s %s\n", term.Visible(e.Kind), term.VisibleName(e.Path))
 		}
-		if len(res.Commands) > 0 && !c.DryRun {
+		switch {
+		case err != nil || len(res.Effects)+len(res.Problems) > 0 && len(res.Commands) == 0:
+		case len(res.Commands) == 0:
+			fmt.Fprintln(a.stdout, nothingToUndo)
+		case !c.DryRun:
 			fmt.Fprintf(a.stdout, "undone: %s\n", strings.Join(res.Commands, ", "))
 		}
 		for _, p := range res.Problems {

@@ -52,6 +52,8 @@ func (c *undoCmd) Run(a *app) error {
 	return nil
 }
 
+const nothingToUndo = "nothing to undo: what it changed was taken back before, or it changed nothing (see: thinkflow ledger list)"
+
 // sayUndone tells what an undo did and how it is taken back: the last step
 // first, since each step builds on those before it.
 func sayUndone(w io.Writer, res agent.Reviewed) {
@@ -60,7 +62,7 @@ func sayUndone(w io.Writer, res agent.Reviewed) {
 	case len(res.Files) == 0 && len(res.Problems) > 0:
 		return // the problems are told
 	case len(res.Files) == 0:
-		fmt.Fprintln(w, "nothing to undo: what it changed was taken back before, or it changed nothing (see: thinkflow ledger list)")
+		fmt.Fprintln(w, nothingToUndo)
 	case n == 0:
 		fmt.Fprintf(w, "undone, files: %s\n", files)
 	case n == 1:

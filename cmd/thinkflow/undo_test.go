@@ -44,6 +44,7 @@ func TestUndoIsTakenBackInThePrintedOrder(t *testing.T) {
 	again := thinkflow("undo", "last")
 	require.Contains(t, again.stdout, "nothing to undo")
 	require.NotContains(t, again.stdout, "files:")
+	require.Equal(t, nothingToUndo+"\n", thinkflow("ledger", "undo", "--run", "last").stdout)
 
 	steps := 0
 	for line := range strings.Lines(undone.stdout) {

@@ -277,6 +277,33 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
+// maxFile bounds a file of the tree, in bytes: what is larger was built, not
+// written.
+const maxFile = 256 << 10
+
+// TestNothingBuiltIsKept: apart from what .gitignore names, no file is large.
+func TestNothingBuiltIsKept(t *testing.T) {
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch name := d.Name(); {
+		case d.IsDir() && (name == "node_modules" || name == ".git" || name == "dist" || p == "bin"):
+			return filepath.SkipDir
+		case d.IsDir() || p == "thinkflow" || p == "thinkflow.exe" || strings.HasSuffix(name, ".test") || strings.HasSuffix(name, ".out"):
+			return nil
+		}
+		info, err := d.Info()
+		if err == nil && info.Size() > maxFile {
+			t.Errorf("%s has %d bytes; over %d nothing belongs into the tree", filepath.ToSlash(p), info.Size(), maxFile)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestNoForbiddenPackageNames: a package is called after what it provides.
 func TestNoForbiddenPackageNames(t *testing.T) {
 	for _, s := range sources(t) {

@@ -32,9 +32,6 @@ const (
 	contentStaged  = 'p' // of a proposal: length and bytes of one of the others, then the change itself
 )
 
-// packFrom is the size from which content is packed, in bytes.
-const packFrom = 1 << 10
-
 // encodeContent is nil for a command that carries nothing.
 func encodeContent(c *parser.Command) []byte {
 	var b []byte
@@ -50,7 +47,7 @@ func encodeContent(c *parser.Command) []byte {
 	default:
 		return nil
 	}
-	if len(b) < packFrom {
+	if len(b) < workspace.PackFrom {
 		return b
 	}
 	z := make([]byte, 1+max(0, s2.MaxEncodedLen(len(b))))

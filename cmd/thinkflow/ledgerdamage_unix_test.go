@@ -12,13 +12,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"thinkflow/internal/fakeeditor"
+	"thinkflow/internal/need"
 	"thinkflow/ledger"
 )
 
@@ -141,14 +141,14 @@ func TestDamagedLedger(t *testing.T) {
 // message says which folder and what to do. The superuser may write everywhere,
 // but not on a file system that is read-only.
 func TestReadOnlyState(t *testing.T) {
-	state := t.TempDir()
-	if err := syscall.Mount("tmpfs", state, "tmpfs", syscall.MS_RDONLY, "size=1m"); err != nil {
-		require.NoError(t, os.Chmod(state, 0o500))
+	state, err := ownDisk(t, "ro,size=1m")
+	if err != nil {
 		if os.Geteuid() == 0 {
-			t.Skip("the superuser may write everywhere, and nothing can be mounted: ", err)
+			need.Right(t, err.Error())
 		}
+		require.NoError(t, os.Chmod(state, 0o500))
+		t.Cleanup(func() { _ = os.Chmod(state, 0o700) })
 	}
-	t.Cleanup(func() { _ = syscall.Unmount(state, 0); _ = os.Chmod(state, 0o700) })
 	played, url := model(t, oneWrite+"turn\ntext \"Well.\"\n")
 	dir := quickDir(t)
 	environ := home(t, "OPENAI_BASE_URL="+url, "THINKFLOW_MODEL=m", "THINKFLOW_STATE_DIR="+state)
@@ -165,11 +165,10 @@ func TestReadOnlyState(t *testing.T) {
 // TestStateDiskFillsUp in the middle of a run: no effect is without its record,
 // the run says why it stopped, and with room again all is well.
 func TestStateDiskFillsUp(t *testing.T) {
-	small := t.TempDir()
-	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "size=512k"); err != nil {
-		t.Skip("no small file system can be mounted here: ", err)
+	small, err := ownDisk(t, "size=512k")
+	if err != nil {
+		need.Right(t, err.Error())
 	}
-	t.Cleanup(func() { _ = syscall.Unmount(small, 0) })
 	var script strings.Builder
 	script.WriteString("turn\ntext <<END\n")
 	for i := range 16 {
@@ -184,7 +183,7 @@ func TestStateDiskFillsUp(t *testing.T) {
 	cmd, out := startProgram(t, environ, "run", "x", "--dir", dir)
 	_ = cmd.Wait()
 	assert.Contains(t, out.text(), "no space left")
-	require.NoError(t, syscall.Mount("tmpfs", small, "tmpfs", syscall.MS_REMOUNT, "size=8m"))
+	require.NoError(t, exec.Command("mount", "-o", "remount,size=8m", small).Run())
 
 	r := call(t.Context(), environ, "", "ledger", "list", "--dir", dir, "--json", "-n", "0", "--status", "applied")
 	require.Equal(t, exitOK, r.code, r.stderr)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +26,18 @@ func startProgram(t *testing.T, environ []string, args ...string) (*exec.Cmd, *l
 	cmd.Stdout, cmd.Stderr = out, out
 	require.NoError(t, cmd.Start())
 	return cmd, out
+}
+
+// ownDisk mounts a file system in memory over a new folder, with these options of
+// mount, until the test ends. The error says which right is missing.
+func ownDisk(t *testing.T, options string) (string, error) {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "tmpfs", dir).CombinedOutput(); err != nil {
+		return dir, fmt.Errorf("the right to mount a file system (%w: %s)", err, strings.TrimSpace(string(out)))
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", dir).Run() })
+	return dir, nil
 }
 
 // hanging writes one whole file and then stops in the middle of the next one.

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -213,14 +212,10 @@ func TestSecondProcessIsLeftAlone(t *testing.T) {
 
 // TestFullDiskOfTheLedger: no effect without a record of it.
 func TestFullDiskOfTheLedger(t *testing.T) {
-	small := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", small).CombinedOutput(); err != nil {
-		if os.Geteuid() != 0 {
-			t.Skip("only root may mount a small file system")
-		}
-		need.Right(t, "the right to mount a small file system ("+strings.TrimSpace(string(out))+")")
+	small, err := ownDisk(t, "size=256k")
+	if err != nil {
+		need.Right(t, err.Error())
 	}
-	t.Cleanup(func() { _ = exec.Command("umount", small).Run() })
 	_, url := model(t, oneWrite+"turn\ntext \"Well.\"\n")
 	dir := t.TempDir()
 	environ := home(t, "OPENAI_BASE_URL="+url, "THINKFLOW_MODEL=m", "THINKFLOW_STATE_DIR="+small)

@@ -105,7 +105,8 @@ func TestSceneShell(t *testing.T) {
 	}
 }
 
-// slowFirst lets the first command be prepared only when its time is over.
+// slowFirst lets the first command be prepared only when its time is over: what is
+// awaited is the passing of that time itself.
 func slowFirst(e *agent.Engine, limit time.Duration) {
 	e.SlowSandbox(func() { time.Sleep(limit + limit/8) })
 }

@@ -24,8 +24,11 @@ func eachKind(t *testing.T, f func(t *testing.T, s *Sandbox)) {
 	for _, kind := range []Kind{Bubblewrap, Landlock} {
 		s := Detect(t.Context(), Options{Only: kind})
 		t.Run(string(kind), func(t *testing.T) {
+			if kind == Bubblewrap {
+				need.Program(t, "bwrap")
+			}
 			if !s.Report().Confines() {
-				t.Skip(s.Report().Missing)
+				need.Right(t, strings.Join(s.Report().Missing, "; "))
 			}
 			found++
 			f(t, s)

@@ -1,14 +1,6 @@
 package main
 
-import (
-	"errors"
-	"fmt"
-	"strings"
-
-	"thinkflow/agent"
-	"thinkflow/internal/term"
-	"thinkflow/workspace"
-)
+import "thinkflow/agent"
 
 type ledgerUndoCmd struct {
 	ledgerFlags
@@ -41,48 +33,17 @@ func (c *ledgerUndoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := a.load(&c.settings, nil, nil)
-	if err != nil {
-		return err
-	}
-	dir, err := folder(c.Dir)
-	if err != nil {
-		return err
-	}
-	log, closeLog, err := logger(&loaded.Config, a.stderr, a.redact)
-	if err != nil {
-		return err
-	}
-	defer closeLog()
-	engine, _, err := assemble(parts{cfg: loaded.Config, roots: []workspace.Root{{Dir: dir}}, file: loaded.File, log: log, redact: a.redact})
-	if err != nil {
-		return err
-	}
-	res, err := engine.Undo(a.ctx, sel)
-	err = errors.Join(err, engine.Close())
-	switch {
-	case c.JSON && err != nil && len(res.Commands)+len(res.Problems) == 0: // the error says it
-	case c.JSON:
+	res, err := a.undo(&c.settings, c.Dir, sel)
+	if c.JSON && (err == nil || len(res.Commands)+len(res.Problems) > 0) { // else the error says it
 		if perr := printJSON(a, res); perr != nil {
 			return perr
 		}
-	default:
-		for _, e := range res.Effects {
-			fmt.Fprintf(a.stdout, "would %s %s\n", term.Visible(e.Kind), term.VisibleName(e.Path))
-		}
-		switch {
-		case err != nil || len(res.Effects)+len(res.Problems) > 0 && len(res.Commands) == 0:
-		case len(res.Commands) == 0:
-			fmt.Fprintln(a.stdout, nothingToUndo)
-		case !c.DryRun:
-			fmt.Fprintf(a.stdout, "undone: %s\n", strings.Join(res.Commands, ", "))
-		}
-		for _, p := range res.Problems {
-			fmt.Fprintf(a.stderr, "thinkflow: %s: %s\n", term.VisibleName(p.Path+p.Command), term.Visible(p.Reason))
-		}
 	}
-	if err == nil && len(res.Problems) > 0 {
-		return exitError(exitFailed)
+	if err != nil {
+		return err
 	}
-	return err
+	if !c.JSON {
+		a.tellUndo(res, c.DryRun)
+	}
+	return partly(res)
 }

@@ -17,21 +17,41 @@ type undoCmd struct {
 }
 
 func (c *undoCmd) Run(a *app) error {
-	engine, _, done, err := a.reviewing(&c.settings, c.Dir)
-	if err != nil {
-		return err
-	}
-	defer done()
 	sel := agent.Selection{Run: c.What, Preview: c.DryRun, By: "terminal"}
 	if strings.Contains(c.What, "/") {
 		sel.Run, sel.Command = "", c.What
 	}
-	res, err := engine.Undo(a.ctx, sel)
+	res, err := a.undo(&c.settings, c.Dir, sel)
 	if err != nil {
 		return err
 	}
+	a.tellUndo(res, c.DryRun)
+	return partly(res)
+}
+
+// undo takes back what is selected, from what the ledger of the folder has of it.
+func (a *app) undo(s *settings, dir string, sel agent.Selection) (agent.Reviewed, error) {
+	engine, _, done, err := a.reviewing(s, dir)
+	if err != nil {
+		return agent.Reviewed{}, err
+	}
+	defer done()
+	return engine.Undo(a.ctx, sel)
+}
+
+// partly is the exit of an undo that left something as it is.
+func partly(res agent.Reviewed) error {
+	if len(res.Problems) > 0 {
+		return exitError(exitFailed)
+	}
+	return nil
+}
+
+// tellUndo says for people what an undo did, or would do in a dry run: only then
+// it has effects.
+func (a *app) tellUndo(res agent.Reviewed, dryRun bool) {
 	for _, f := range res.Effects {
-		line := f.Kind + " " + term.VisibleName(f.Path)
+		line := "would " + f.Kind + " " + term.VisibleName(f.Path)
 		if f.Dest != "" {
 			line += " → " + term.VisibleName(f.Dest)
 		}
@@ -40,16 +60,12 @@ func (c *undoCmd) Run(a *app) error {
 			fmt.Fprint(a.stdout, term.Visible(f.Diff))
 		}
 	}
-	if !c.DryRun {
+	if !dryRun {
 		sayUndone(a.stdout, res)
 	}
 	for _, p := range res.Problems {
 		fmt.Fprintln(a.stderr, "thinkflow: not undone: "+term.Visible(p.Path+": "+p.Reason))
 	}
-	if len(res.Problems) > 0 {
-		return exitError(exitFailed)
-	}
-	return nil
 }
 
 const nothingToUndo = "nothing to undo: what it changed was taken back before, or it changed nothing (see: thinkflow ledger list)"

@@ -263,11 +263,7 @@ func (w *window) queues(t *testing.T) {
 		return nil
 	})
 	second := w.run("the second of two")
-	var doing string
-	w.extension.ask(t, "status", nil, &doing)
-	if !strings.Contains(doing, "(1 more waiting)") {
-		t.Errorf("the status: %q", doing)
-	}
+	w.says(t, "(1 more waiting)")
 	w.screenshot(t, "queued")
 	w.model.Release("first")
 	finish(t, first, "done")
@@ -390,11 +386,7 @@ func (w *window) foreign(t *testing.T) {
 	w.extension.ask(t, "command", object{"text": "thinkflow.server.run", "args": []any{object{"task": "called from elsewhere"}}}, nil)
 	w.hasText(t, "look.txt", "plain again\nand more\n")
 	behind := w.run("behind the other")
-	var doing string
-	w.extension.ask(t, "status", nil, &doing)
-	if !strings.Contains(doing, "✓1") || !strings.Contains(doing, "(1 more waiting)") {
-		t.Errorf("the status: %q", doing)
-	}
+	w.says(t, "✓1", "(1 more waiting)")
 	w.model.Release("elsewhere")
 	finish(t, behind, "done")
 	inOrder(t, w.answered(t, "called from elsewhere"), "✓ edit look.txt", "I was called.", "— done")

@@ -260,6 +260,21 @@ func (w *window) hasText(t testing.TB, name, want string) {
 	})
 }
 
+// says waits until the status has each of the words.
+func (w *window) says(t testing.TB, words ...string) {
+	t.Helper()
+	eventually(t, "the status to change", 30*time.Second, func() error {
+		var doing string
+		w.extension.ask(t, "status", nil, &doing)
+		for _, word := range words {
+			if !strings.Contains(doing, word) {
+				return fmt.Errorf("it is %q, without %q", doing, word)
+			}
+		}
+		return nil
+	})
+}
+
 func (w *window) onDisk(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(w.dir, name))
